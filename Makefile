@@ -1,0 +1,37 @@
+# Every target sets itself up from nothing but Python 3.11 or later.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+DATA   ?= ../shared/data
+
+.PHONY: demo test lint bench slow clean
+
+$(BIN)/discreet: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/dev: $(BIN)/discreet pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@
+
+demo: $(BIN)/discreet  ## private answers and synthetic rows for an invented population
+	$(BIN)/discreet demo --out demo-release
+
+test: $(VENV)/dev  ## every test that needs no data
+	$(BIN)/python -m pytest -m 'not slow'
+
+slow: $(VENV)/dev  ## whole-run replays and audits
+	$(BIN)/python -m pytest -m slow
+
+lint: $(VENV)/dev  ## format, lint and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: $(VENV)/dev  ## the figures in docs/benchmarks.md; DATA=folder with adult.csv
+	$(BIN)/python -m benchmarks --data $(DATA)
+
+clean:
+	rm -rf $(VENV) demo-release

@@ -1,0 +1,40 @@
+"""Argument checks that share one message grammar: `name must be ..., not value.`"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+
+from discreet.errors import BadSetting
+
+
+def positive(name: str, value: float | Fraction) -> None:
+    """Refuse anything but a finite number above zero."""
+    if not _is_number(value) or not value > 0:
+        raise BadSetting(f"{name} must be a positive number, not {value!r}.")
+
+
+def fraction(name: str, value: float) -> None:
+    """Refuse anything but a number in [0, 1)."""
+    if not _is_number(value) or not 0 <= value < 1:
+        raise BadSetting(f"{name} must be at least 0 and below 1, not {value!r}.")
+
+
+def whole(name: str, value: int, *, least: int = 1) -> None:
+    """Refuse anything but an integer of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise BadSetting(f"{name} must be a whole number of at least {least}, not {value!r}.")
+
+
+def one_of(name: str, value: str, choices: Iterable[str]) -> None:
+    """Refuse a word that is not in the list."""
+    known = list(choices)
+    if value not in known:
+        raise BadSetting(f"{name} must be one of {', '.join(known)}, not {value!r}.")
+
+
+def _is_number(value: object) -> bool:
+    if isinstance(value, Fraction):
+        return True
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -1,0 +1,244 @@
+"""The command line: arguments and their help. What the commands do is in `commands.py`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import discreet
+from discreet.errors import DiscreetError
+
+_DESCRIPTION = (
+    "Answer millions of queries about a sensitive table, and publish synthetic rows, under differential privacy."
+)
+
+_EXAMPLES = """\
+examples:
+  discreet demo
+  discreet schema draft public.csv -o schema.json
+  discreet release people.csv --schema schema.json --workload all:3 --epsilon 1 --out release
+  discreet answer release "age=39, sex=Male" "2 of (age=39, sex=Male, race=White)"
+  discreet evaluate release --data people.csv
+"""
+
+_RELEASE_EXAMPLES = """\
+examples:
+  discreet release people.csv --schema schema.json --workload all:3 --epsilon 1 --out release
+  discreet release people.parquet --schema schema.json --workload random:3:64 --epsilon 0.1 \\
+           --mechanism rap --rounds 4 --per-round 16 --ledger people.ledger --out release-2
+  discreet release people.csv --schema schema.json --workload "age, sex; 2 of (age, sex, race)" \\
+           --epsilon 1 --neighbours add-remove --delta 1e-9 --out release-3
+
+workloads:
+  all:3          every set of three attributes      all:3@1     at least 1 of 3 must match
+  random:3:64    64 of them, by --workload-seed     all:1+all:2 both
+  "age, sex; 2 of (age, sex, race)"                 file.json   {"thresholds": [{"attributes": [...]}, ...]}
+"""
+
+_ANSWER_EXAMPLES = """\
+examples:
+  discreet answer release "age=39, sex=Male"
+  discreet answer release --workload all:2 -o answers.parquet
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status."""
+    parsed = _parser().parse_args(arguments)
+    from discreet.apps import commands  # loads the libraries that --help does not need
+
+    try:
+        getattr(commands, parsed.command)(parsed)
+    except DiscreetError as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(commands.interrupted(parsed), file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        return 141
+    return 0
+
+
+class _Parser(argparse.ArgumentParser):
+    """Errors that say where help is."""
+
+    def error(self, message: str) -> NoReturn:
+        print(f"{self.prog}: {message}\n  See `{self.prog} --help`.", file=sys.stderr)
+        raise SystemExit(2)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="discreet",
+        description=_DESCRIPTION,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"discreet {discreet.__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
+    _demo(commands)
+    _schema(commands)
+    _release(commands)
+    _answer(commands)
+    _evaluate(commands)
+    _report_and_ledger(commands)
+    return parser
+
+
+Commands = argparse._SubParsersAction  # the public name of this type does not exist
+
+
+def _add(commands: Commands[_Parser], name: str, summary: str, command: str, epilog: str = "") -> _Parser:
+    parser = commands.add_parser(
+        name,
+        help=summary,
+        description=summary[0].upper() + summary[1:] + ".",
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(command=command)
+    return parser
+
+
+def _demo(commands: Commands[_Parser]) -> None:
+    parser = _add(
+        commands, "demo", "release all 3-way marginals of an invented population at epsilon 1", "demo"
+    )
+    parser.add_argument("--out", default="demo-release", metavar="DIR", help="folder to write (%(default)s)")
+    parser.add_argument(
+        "--rows", type=int, default=50_000, metavar="N", help="people to invent (%(default)s)"
+    )
+    parser.add_argument(
+        "--seed", type=int, metavar="N", help="make the run repeatable (the noise then is not secret)"
+    )
+
+
+def _schema(commands: Commands[_Parser]) -> None:
+    parser = commands.add_parser("schema", help="draft or check the public description of a table")
+    inner = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
+    draft = _add(
+        inner,
+        "draft",
+        "propose a schema by looking at the values, so the file must be public or the result reviewed",
+        "schema_draft",
+    )
+    draft.add_argument("file", metavar="FILE", help="CSV, Parquet or DuckDB file")
+    draft.add_argument("-o", "--output", required=True, metavar="schema.json", help="where to write it")
+    _table(draft)
+    check = _add(inner, "check", "check that every row of a file fits a schema", "schema_check")
+    check.add_argument("file", metavar="FILE", help="CSV, Parquet or DuckDB file")
+    check.add_argument("--schema", required=True, metavar="schema.json")
+    _table(check)
+
+
+def _release(commands: Commands[_Parser]) -> None:
+    parser = _add(
+        commands, "release", "answer a workload and publish synthetic rows", "release", _RELEASE_EXAMPLES
+    )
+    parser.add_argument("data", metavar="DATA", help="CSV, Parquet or DuckDB file: private")
+    parser.add_argument("--schema", required=True, metavar="S", help="public description of the table (JSON)")
+    parser.add_argument("--workload", required=True, metavar="W", help="which queries matter; see below")
+    parser.add_argument("--epsilon", required=True, type=float, metavar="E", help="privacy loss to spend")
+    parser.add_argument("--delta", type=float, metavar="D", help="default: 1/n^2; required under add-remove")
+    parser.add_argument("--out", required=True, metavar="DIR", help="folder to write; must not hold anything")
+    _table(parser)
+    how = parser.add_argument_group("mechanism")
+    how.add_argument(
+        "--mechanism",
+        default="rap",
+        metavar="NAME",
+        help="rap (default), rap-paper, gaussian, gaussian-paper or all-zero",
+    )
+    how.add_argument("--rounds", type=int, metavar="T", help="rounds of select, measure, fit")
+    how.add_argument("--per-round", type=int, metavar="K", help="queries selected in each round")
+    how.add_argument("--rows", type=int, metavar="N'", help="relaxed rows of the model (1000)")
+    how.add_argument(
+        "--set", action="append", default=[], metavar="key=value", help="further settings of the mechanism"
+    )
+    how.add_argument("--oversample", type=int, metavar="S", help="synthetic rows drawn from each relaxed row")
+    privacy = parser.add_argument_group("privacy")
+    privacy.add_argument(
+        "--neighbours", default="replace-one", metavar="R", help="replace-one (default) or add-remove"
+    )
+    privacy.add_argument(
+        "--rows-per-person",
+        type=int,
+        default=1,
+        metavar="C",
+        help="most rows that one person has (%(default)s)",
+    )
+    privacy.add_argument(
+        "--certificate",
+        type=float,
+        default=0.05,
+        metavar="SHARE",
+        help="share of the budget that measures the largest error; 0 to skip (%(default)s)",
+    )
+    privacy.add_argument(
+        "--conversion", metavar="C", help="tight or closed-form; default: the mechanism's own"
+    )
+    privacy.add_argument(
+        "--ledger", metavar="FILE", help="shared by all releases of one table; budgets add up"
+    )
+    privacy.add_argument(
+        "--ledger-epsilon",
+        type=float,
+        metavar="E",
+        help="limit for the whole ledger, fixed when it is created",
+    )
+    seeds = parser.add_argument_group("seeds")
+    seeds.add_argument(
+        "--seed", type=int, metavar="N", help="repeatable noise, for tests and experiments only"
+    )
+    seeds.add_argument(
+        "--workload-seed", type=int, default=0, metavar="N", help="for random:k:m (%(default)s)"
+    )
+
+
+def _answer(commands: Commands[_Parser]) -> None:
+    parser = _add(
+        commands, "answer", "answer queries from a release, free of charge", "answer", _ANSWER_EXAMPLES
+    )
+    parser.add_argument("dir", metavar="DIR", help="a release folder")
+    parser.add_argument("queries", nargs="*", metavar="QUERY", help='such as "age=39, sex=Male"')
+    parser.add_argument("--workload", metavar="W", help="answer a whole workload")
+    parser.add_argument(
+        "--workload-seed", type=int, default=0, metavar="N", help="for random:k:m (%(default)s)"
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="answers.parquet", help="where to write a workload's answers"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _evaluate(commands: Commands[_Parser]) -> None:
+    parser = _add(
+        commands, "evaluate", "compare a release with the true table (the output is NOT private)", "evaluate"
+    )
+    parser.add_argument("dir", metavar="DIR", help="a release folder")
+    parser.add_argument("--data", required=True, metavar="DATA", help="the true table")
+    parser.add_argument("--workload", metavar="W", help="default: the release's own")
+    parser.add_argument(
+        "--workload-seed", type=int, default=0, metavar="N", help="for random:k:m (%(default)s)"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    _table(parser)
+
+
+def _report_and_ledger(commands: Commands[_Parser]) -> None:
+    report = _add(commands, "report", "write report.html anew and say what a release holds", "report")
+    report.add_argument("dir", metavar="DIR", help="a release folder")
+    ledger = _add(commands, "ledger", "what was charged: by a release, or in a shared ledger", "ledger")
+    ledger.add_argument("dir", metavar="DIR", help="a release folder, finished or not, or a ledger file")
+    ledger.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _table(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--table", metavar="NAME", help="which table of a DuckDB file")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,228 @@
+"""What each command does: read arguments, call the library, print. No mathematics here."""
+
+from __future__ import annotations
+
+import json
+import time
+from argparse import Namespace
+from fractions import Fraction
+from pathlib import Path
+
+from discreet.apps.console import Console
+from discreet.data import population
+from discreet.data.draft import draft
+from discreet.data.schema import Schema
+from discreet.data.table import Table, read
+from discreet.errors import BadSetting, DiscreetError
+from discreet.evaluate.errors import evaluate as compare
+from discreet.privacy.loss import epsilon_of
+from discreet.queries import parse
+from discreet.queries.answers import fraction
+from discreet.release.make import release as make
+from discreet.release.release import Release
+from discreet.release.report import render
+from discreet.release.store import MOST_ANSWERS, charges_of
+
+
+def demo(arguments: Namespace) -> None:
+    """Invent a population and release all its 3-way marginals."""
+    began = time.monotonic()
+    console = Console()
+    if arguments.rows < 2:
+        raise BadSetting(f"--rows must be at least 2, not {arguments.rows}.")
+    table = read(population.draw(arguments.rows, seed=0), schema=population.SCHEMA)
+    made = make(table, "all:3", epsilon=1.0, seed=arguments.seed, out=arguments.out, progress=console)
+    console.close()
+    _summarise(made, Path(arguments.out))
+    found = compare(made, table, progress=console)
+    console.close()
+    print("Against the invented truth (an owner's check, not private):")
+    _print_errors(found)
+    print(f"Done in {time.monotonic() - began:.0f} s. Next:")
+    print(f'  discreet answer {arguments.out} "age=40-44, sex=female"')
+    print(f"  open {Path(arguments.out) / 'report.html'} in a browser")
+
+
+def schema_draft(arguments: Namespace) -> None:
+    """Propose a schema from the values of a file."""
+    drafted, notes = draft(arguments.file, table=arguments.table)
+    schema = Schema.load(drafted)
+    schema.save(arguments.output)
+    print(f"Wrote {arguments.output}: {len(schema.domain)} attributes, {schema.domain.bits:,} values in all.")
+    for note in notes:
+        print(f"  {note}")
+    print(
+        "This draft looked at the values. A schema is public: use it as it is only if the file is public;\n"
+        "otherwise review every value and range, and keep only what may be known without the data."
+    )
+
+
+def schema_check(arguments: Namespace) -> None:
+    """Check that a file fits a schema."""
+    table = read(arguments.file, schema=arguments.schema, table=arguments.table)
+    print(f"{arguments.file} fits {arguments.schema}: {table.rows():,} rows, {len(table.domain)} attributes.")
+
+
+def release(arguments: Namespace) -> None:
+    """Make a release."""
+    console = Console()
+    console.stage("reading the table")
+    table = _read(arguments, arguments.schema)
+    made = make(
+        table,
+        arguments.workload,
+        epsilon=arguments.epsilon,
+        delta=arguments.delta,
+        mechanism=arguments.mechanism,
+        rounds=arguments.rounds,
+        per_round=arguments.per_round,
+        rows=arguments.rows,
+        settings=dict(_setting(text) for text in arguments.set),
+        seed=arguments.seed,
+        workload_seed=arguments.workload_seed,
+        neighbours=arguments.neighbours,
+        rows_per_person=arguments.rows_per_person,
+        certificate=arguments.certificate,
+        conversion=arguments.conversion,
+        oversample=arguments.oversample,
+        ledger=arguments.ledger,
+        ledger_epsilon=arguments.ledger_epsilon,
+        out=arguments.out,
+        progress=console,
+    )
+    console.close()
+    _summarise(made, Path(arguments.out))
+
+
+def answer(arguments: Namespace) -> None:
+    """Answer queries in words, or a workload into a file."""
+    if bool(arguments.queries) == bool(arguments.workload):
+        raise BadSetting(
+            'Give either queries, such as "age=39, sex=Male", or --workload W -o answers.parquet.'
+        )
+    opened = Release.open(arguments.dir)
+    if arguments.queries:
+        answers = {text: fraction(opened.answers, opened.query(text)) for text in arguments.queries}
+        if arguments.json:
+            print(json.dumps(answers, ensure_ascii=False))
+        else:
+            for text, value in answers.items():
+                print(
+                    f"{value:.6f}  about {value * opened.answers.total:,.0f} of {opened.answers.total:,}  {text}"
+                )
+        return
+    if not arguments.output:
+        raise BadSetting("Say where the answers go, with -o answers.parquet.")
+    import pyarrow.parquet as pq
+
+    asked = parse.workload(arguments.workload, opened.domain, seed=arguments.workload_seed)
+    if asked.size > MOST_ANSWERS:
+        raise BadSetting(
+            f"{asked.size:,} answers are too many for one file (at most {MOST_ANSWERS:,}); ask for fewer thresholds."
+        )
+    pq.write_table(opened.answer(asked), arguments.output, compression="zstd")
+    print(f"Wrote {asked.size:,} answers to {arguments.output}.")
+
+
+def evaluate(arguments: Namespace) -> None:
+    """Compare a release with the truth."""
+    console = Console()
+    opened = Release.open(arguments.dir)
+    table = _read(arguments, opened.schema)
+    asked = None
+    if arguments.workload:
+        asked = parse.workload(arguments.workload, opened.domain, seed=arguments.workload_seed)
+    found = compare(opened, table, asked, progress=console)
+    console.close()
+    if arguments.json:
+        print(json.dumps(found, ensure_ascii=False))
+        return
+    print("NOT PRIVATE: these figures come from the true table. Keep them with the owner.")
+    _print_errors(found)
+    print("Worst answers:")
+    for worst in found["worst"]:
+        print(
+            f"  {worst['error']:.5f}  true {worst['truth']:.5f}  published {worst['answer']:.5f}  {worst['query']}"
+        )
+
+
+def report(arguments: Namespace) -> None:
+    """Write the report anew and summarise."""
+    opened = Release.open(arguments.dir)
+    path = Path(arguments.dir) / "report.html"
+    path.write_text(render(opened), encoding="utf-8")
+    _summarise(opened, Path(arguments.dir))
+
+
+def ledger(arguments: Namespace) -> None:
+    """Show what was charged."""
+    delta, charges = charges_of(Path(arguments.dir))
+    total = sum((charge.rho for charge in charges), Fraction(0))
+    if arguments.json:
+        entries = [charge.to_json() for charge in charges]
+        print(json.dumps({"charges": entries, "rho": float(total), "delta": delta}, ensure_ascii=False))
+        return
+    for charge in charges:
+        print(
+            f"{float(charge.rho):12.6g}  {charge.event.name:10}  {charge.time:25}  {charge.run} {charge.label}"
+        )
+    print(f"{float(total):12.6g}  in all, of zero-concentrated DP (rho)")
+    shown = delta or 1e-9
+    print(f"{epsilon_of(total, shown):12.6g}  as epsilon, at delta {shown:.3g}")
+
+
+def interrupted(arguments: Namespace) -> str:
+    """What to say after Ctrl-C."""
+    text = "\nInterrupted."
+    out = getattr(arguments, "out", None)
+    if not out or not Path(out).is_dir():
+        return text + " Nothing was spent."
+    try:
+        _, charges = charges_of(Path(out))
+    except DiscreetError:
+        return text
+    spent = float(sum((charge.rho for charge in charges), Fraction(0)))
+    return (
+        text
+        + f" {out} is unfinished; it spent rho = {spent:.4g}, which stays spent. See `discreet ledger {out}`."
+    )
+
+
+def _read(arguments: Namespace, schema: str | Schema) -> Table:
+    return read(arguments.data, schema=schema, table=arguments.table)
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise BadSetting(f"--set takes key=value, not {text!r}.")
+    return name.strip(), value.strip()
+
+
+def _summarise(made: Release, folder: Path) -> None:
+    rows = 0 if made.codes is None else len(made.codes)
+    print(f"{folder}: {made.mechanism}, {made.workload.size:,} queries of {len(made.workload)} thresholds")
+    print(f"  privacy       {made.guarantee.in_words(made.charges)}")
+    if made.noise_seed is not None:
+        print(f"  WARNING       the noise was seeded ({made.noise_seed}): this release is for tests only")
+    if made.certificate is not None:
+        sure = f"with {made.certificate.confidence:.0%} confidence"
+        print(f"  certificate   largest error at most {made.certificate.bound:.4f} {sure}")
+        if made.certificate.rows_bound is not None:
+            print(
+                f"                and at most {made.certificate.rows_bound:.4f} when counting the synthetic rows"
+            )
+    if rows:
+        print(f"  synthetic     {rows:,} rows in {folder / 'synthetic.parquet'}")
+    print(f"  report        {folder / 'report.html'}")
+
+
+def _print_errors(found: dict[str, object]) -> None:
+    for prefix, what in (("", "answers"), ("rows_", "synthetic rows")):
+        if f"{prefix}max_error" in found:
+            figures = "  ".join(
+                f"{name} {found[prefix + name]:.5f}"
+                for name in ("max_error", "mean_error", "rmse", "mean_tvd")
+                if found[prefix + name] is not None
+            )
+            print(f"  {what:15} {figures}")

@@ -1,0 +1,1 @@
+"""What we hold: domains, schemas and tables."""

@@ -1,0 +1,66 @@
+"""Sparse: the cells of a marginal that are not zero."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Sparse:
+    """Integer values on a few cells of a large marginal; every other cell is zero.
+
+    Attributes:
+        cells: Mixed-radix cell indices, strictly increasing.
+        values: One integer per cell.
+    """
+
+    cells: Ints
+    values: Ints
+
+    @staticmethod
+    def from_dense(values: Ints, *, start: int = 0) -> Sparse:
+        """Keep the non-zero entries of a dense stretch of cells that begins at `start`."""
+        kept = np.flatnonzero(values)
+        return Sparse(kept + start, values[kept].astype(np.int64, copy=False))
+
+    @staticmethod
+    def from_pairs(cells: Ints, values: Ints) -> Sparse:
+        """Drop the zeros among sorted (cell, value) pairs."""
+        kept = values != 0
+        return Sparse(cells[kept], values[kept])
+
+    def dense(self, size: int) -> Ints:
+        """All `size` cells, zeros included."""
+        full = np.zeros(size, dtype=np.int64)
+        full[self.cells] = self.values
+        return full
+
+    def at(self, cells: Ints) -> Ints:
+        """Values at the given cells, zero where nothing is stored."""
+        if not len(self.cells):
+            return np.zeros(len(cells), dtype=np.int64)
+        position = np.minimum(np.searchsorted(self.cells, cells), len(self.cells) - 1)
+        return np.where(self.cells[position] == cells, self.values[position], 0)
+
+    def minus(self, other: Sparse) -> Sparse:
+        """Difference cell by cell, on the union of both supports, zeros dropped.
+
+        Cheapest when `other` is the smaller one: its cells are searched for among this one's.
+        """
+        position = np.searchsorted(self.cells, other.cells)
+        inside = np.minimum(position, max(0, len(self.cells) - 1))
+        met = self.cells[inside] == other.cells if len(self.cells) else np.zeros(len(other.cells), dtype=bool)
+        values = self.values.copy()
+        values[position[met]] -= other.values[met]
+        cells = np.insert(self.cells, position[~met], other.cells[~met])
+        values = np.insert(values, position[~met], -other.values[~met])
+        return Sparse.from_pairs(cells, values)
+
+    def times(self, factor: int) -> Sparse:
+        """Every value multiplied by a non-zero integer."""
+        return Sparse(self.cells, self.values * factor)

@@ -1,0 +1,1 @@
+"""Comparisons with the truth. On the owner's side of the gate: never private."""

@@ -1,0 +1,152 @@
+"""How far published answers are from the truth. For the owner's eyes: the results are NOT private."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet.data.schema import Schema
+from discreet.data.sparse import Sparse
+from discreet.data.table import Table
+from discreet.errors import BadData
+from discreet.progress import SILENT, Progress
+from discreet.queries.answers import GRID, Answers, fraction
+from discreet.queries.threshold import Attributes, Query, Threshold, at_cells, expand
+from discreet.queries.workload import Workload
+from discreet.release.release import Release
+
+_BATCH = 128
+"""Thresholds whose marginals are counted together."""
+
+
+@dataclass(frozen=True)
+class WorstQuery:
+    """One query with a large error, truth included."""
+
+    query: str
+    truth: float
+    answer: float
+    error: float
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Errors over every query of a workload, as fractions of the rows.
+
+    Attributes:
+        queries: Number of queries.
+        max_error: Largest absolute error.
+        mean_error: Mean absolute error over all queries.
+        rmse: Root of the mean squared error.
+        mean_tvd: Total variation distance (half the L1 error), averaged over the marginals; None without any.
+        worst: The queries with the largest errors.
+    """
+
+    queries: int
+    max_error: float
+    mean_error: float
+    rmse: float
+    mean_tvd: float | None
+    worst: list[WorstQuery]
+
+
+def evaluate(
+    release: Release, table: Table, workload: Workload | None = None, *, progress: Progress = SILENT
+) -> dict[str, Any]:
+    """Compare a release with the true table: `max_error`, ..., and `rows_max_error`, ... for its synthetic rows.
+
+    Not private: keep the result on the owner's side.
+    """
+    if table.domain != release.domain:
+        raise BadData(
+            "The table's domain is not the release's: use the schema that the release was made with."
+        )
+    asked = workload or release.workload
+    found = {
+        "private": False,
+        **asdict(errors(release.answers, table, asked, release.schema, progress=progress)),
+    }
+    rows = release.rows_as_answers()
+    if rows is not None:
+        counted = asdict(errors(rows, table, asked, release.schema, progress=progress))
+        found |= {f"rows_{name}": value for name, value in counted.items() if name != "queries"}
+    return found
+
+
+def errors(
+    answers: Answers,
+    table: Table,
+    workload: Workload,
+    schema: Schema,
+    *,
+    worst: int = 10,
+    progress: Progress = SILENT,
+) -> Errors:
+    """Errors of public answers over a whole workload, exact."""
+    scale = GRID * max(1, answers.total)
+    largest: list[tuple[int, int, int]] = []
+    absolute, squared = 0.0, 0.0
+    distances: list[float] = []
+    progress.stage("comparing with the truth", len(workload))
+    for number, threshold, pieces in _differences(answers, table, workload):
+        here = 0.0
+        for piece in pieces:
+            size = np.abs(piece.values)
+            here += float(size.sum(dtype=np.float64))
+            squared += float(np.square(size, dtype=np.float64).sum())
+            top = np.argpartition(size, -worst)[-worst:] if len(size) > worst else np.arange(len(size))
+            largest = heapq.nlargest(
+                worst, largest + [(int(size[at]), number, int(piece.cells[at])) for at in top]
+            )
+        absolute += here
+        if threshold.is_marginal:
+            distances.append(here / scale / 2)
+        progress.step(number + 1)
+    return Errors(
+        queries=workload.size,
+        max_error=largest[0][0] / scale if largest else 0.0,
+        mean_error=absolute / scale / workload.size,
+        rmse=(squared / workload.size) ** 0.5 / scale,
+        mean_tvd=float(np.mean(distances)) if distances else None,
+        worst=[
+            _describe(answers, table, Query(workload.thresholds[number], cell), schema)
+            for _, number, cell in largest
+        ],
+    )
+
+
+def _differences(
+    answers: Answers, table: Table, workload: Workload
+) -> Iterator[tuple[int, Threshold, Iterator[Sparse]]]:
+    """Answer minus truth for each threshold, in units of the grid."""
+    for start in range(0, len(workload), _BATCH):
+        thresholds = workload.thresholds[start : start + _BATCH]
+        needed = list(dict.fromkeys(subset for threshold in thresholds for _, subset in threshold.terms()))
+        truth = dict(zip(needed, table.counts(needed), strict=True))
+
+        def difference(subset: Attributes, truth: dict[Attributes, Sparse] = truth) -> Sparse:
+            return answers.units(subset).minus(truth[subset].times(GRID))
+
+        for offset, threshold in enumerate(thresholds):
+            yield start + offset, threshold, expand(threshold, workload.domain, difference)
+
+
+def _describe(answers: Answers, table: Table, query: Query, schema: Schema) -> WorstQuery:
+    total = max(1, answers.total)
+    count = at_cells(query.threshold, np.array([query.cell]), table.domain, table.count)
+    truth, answer = int(count[0]) / total, fraction(answers, query)
+    return WorstQuery(in_words(query, schema), truth, answer, abs(truth - answer))
+
+
+def in_words(query: Query, schema: Schema) -> str:
+    """The form that `discreet answer` reads."""
+    names = query.threshold.attributes
+    codes = schema.domain.project(names).unravel([query.cell])[0]
+    listed = ", ".join(
+        f"{name}={schema[name].labels()[code]}" for name, code in zip(names, codes, strict=True)
+    )
+    return listed if query.threshold.is_marginal else f"{query.threshold.r} of ({listed})"

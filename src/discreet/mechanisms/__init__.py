@@ -1,0 +1,1 @@
+"""How a workload is answered: loops around the Curator's verbs."""

@@ -1,0 +1,122 @@
+"""The loop that the whole family shares: score the workload on the current model, select, measure, fit.
+
+A mechanism is this loop with a model and a way to spend. It contains no noise, no accounting and no private table:
+every private number it sees came out of the Curator and has been paid for.
+
+Reference: Liu, Vietri, Wu (2021), "Iterative Methods for Private Synthetic Data", section 3 ("Adaptive
+Measurements").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Protocol
+
+from discreet.privacy.curator import Curator, Measurement
+from discreet.progress import SILENT, Progress
+from discreet.queries.answers import Answers
+from discreet.queries.threshold import Query
+from discreet.queries.workload import Workload
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a mechanism leaves behind, all of it public.
+
+    Attributes:
+        answers: Answers to every query.
+        measurements: Everything that was measured.
+        notes: Facts about the run for release.json.
+    """
+
+    answers: Answers
+    measurements: list[Measurement]
+    notes: dict[str, Any] = field(default_factory=dict)
+
+
+class Model(Protocol):
+    """What is fitted to measurements. Post-processing only."""
+
+    def answers(self) -> Answers:
+        """Public answers of the current fit."""
+
+    def fit(self, measurements: Sequence[Measurement], progress: Progress) -> None:
+        """Move towards the measurements, starting from the current fit."""
+
+    def notes(self) -> dict[str, Any]:
+        """Facts about the fit."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How the budget is spent.
+
+    Attributes:
+        rounds: T. One round without `per_round` measures everything at once and selects nothing.
+        per_round: K, queries selected in each round; None for everything.
+        whole: Measure the whole marginals that selected queries belong to, not only the queries.
+        priced: How queries measured together are priced, see `Curator`.
+        selection: Share of a round's budget that pays for the selection.
+    """
+
+    rounds: int = 1
+    per_round: int | None = None
+    whole: bool = True
+    priced: str = "jointly"
+    selection: Fraction = Fraction(1, 2)
+
+
+def adaptive(
+    curator: Curator,
+    workload: Workload,
+    model: Model,
+    *,
+    rho: Fraction,
+    schedule: Schedule,
+    progress: Progress = SILENT,
+) -> Outcome:
+    """Run the loop and spend `rho`."""
+    if schedule.per_round is None:
+        measured = _everything(curator, workload, rho, schedule)
+        model.fit(measured, progress)
+        return Outcome(model.answers(), measured, model.notes())
+    measured = []
+    chosen: list[Query] = []
+    each = rho / schedule.rounds
+    for turn in range(1, schedule.rounds + 1):
+        name = f"round {turn} of {schedule.rounds}"
+        progress.stage(f"{name}: select {schedule.per_round} of {workload.size:,} queries")
+        picked = curator.select(
+            workload,
+            against=model.answers(),
+            picks=schedule.per_round,
+            rho=each * schedule.selection,
+            without=chosen,
+            label=f"{name}: select",
+        )
+        chosen += picked
+        measured += _selected(curator, picked, each * (1 - schedule.selection), schedule, f"{name}: measure")
+        model.fit(measured, progress)
+    return Outcome(model.answers(), measured, {**model.notes(), "selected": len(chosen)})
+
+
+def _everything(curator: Curator, workload: Workload, rho: Fraction, schedule: Schedule) -> list[Measurement]:
+    needed = workload.marginals
+    return curator.measure(
+        list(needed),
+        rho=rho,
+        weights=list(needed.values()),
+        priced=schedule.priced,
+        label="measure every marginal",
+    )
+
+
+def _selected(
+    curator: Curator, picked: Sequence[Query], rho: Fraction, schedule: Schedule, label: str
+) -> list[Measurement]:
+    if not schedule.whole:
+        return curator.measure_queries(picked, rho=rho, priced=schedule.priced, label=label)
+    touched = dict.fromkeys(subset for query in picked for _, subset in query.threshold.terms())
+    return curator.measure(list(touched), rho=rho, priced=schedule.priced, label=label)

@@ -1,0 +1,138 @@
+"""The mechanisms by name, with their settings and how each is run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Any
+
+from discreet import _check
+from discreet.errors import BadSetting
+from discreet.mechanisms import direct
+from discreet.mechanisms.adaptive import Outcome
+from discreet.privacy.curator import Curator, require_measurable
+from discreet.progress import Progress
+from discreet.queries.workload import Workload
+
+
+@dataclass(frozen=True)
+class NoSettings:
+    """A mechanism with nothing to set."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a mechanism is given besides the gate: all of it public.
+
+    Attributes:
+        workload: What matters.
+        rho: What may be spent.
+        settings: The mechanism's own settings.
+        seed: For random choices that carry no privacy, such as where a fit starts.
+        progress: Who hears about it.
+    """
+
+    workload: Workload
+    rho: Fraction
+    settings: Any
+    seed: int
+    progress: Progress
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """One way to answer a workload.
+
+    Attributes:
+        name: As on the command line.
+        summary: One line for --help.
+        settings: A frozen dataclass; its fields are what --set may name.
+        run: The mechanism itself.
+        check: Refuses a workload that the mechanism cannot take, before anything is charged.
+        conversion: From (epsilon, delta) to zCDP, by default.
+    """
+
+    name: str
+    summary: str
+    settings: type
+    run: Callable[[Curator, Job], Outcome]
+    check: Callable[[Workload, Any], None]
+    conversion: str = "tight"
+
+    def settings_from(self, given: Mapping[str, object]) -> Any:
+        """Settings with some of them changed; text is read as the type of the default."""
+        known = {field.name: field for field in fields(self.settings)}
+        values = {}
+        for name, value in given.items():
+            if name not in known:
+                listed = ", ".join(known) or "none"
+                raise BadSetting(f"{self.name} has no setting {name!r}; it has: {listed}.")
+            values[name] = _read(name, value, str(known[name].type)) if isinstance(value, str) else value
+        return self.settings(**values)
+
+
+def find(name: str) -> Mechanism:
+    """The mechanism of this name."""
+    _check.one_of("mechanism", name, catalogue())
+    return catalogue()[name]
+
+
+def catalogue() -> dict[str, Mechanism]:
+    """Every mechanism, the default first."""
+    from discreet.mechanisms import rap  # rap needs jax, which loads when it is used
+
+    every = [
+        Mechanism(
+            name="rap",
+            summary="relaxed projection of whole marginals (the default)",
+            settings=rap.Settings,
+            run=rap.run,
+            check=rap.check,
+        ),
+        Mechanism(
+            name="rap-paper",
+            summary="relaxed adaptive projection as published",
+            settings=rap.PaperSettings,
+            run=rap.run_paper,
+            check=rap.check,
+            conversion="closed-form",
+        ),
+        Mechanism(
+            name="gaussian",
+            summary="noise on every marginal, charged for what one person can change",
+            settings=NoSettings,
+            run=lambda curator, job: direct.gaussian(curator, job.workload, rho=job.rho),
+            check=lambda workload, _: require_measurable(workload.domain, workload.marginals),
+        ),
+        Mechanism(
+            name="gaussian-paper",
+            summary="noise on every marginal, charged cell by cell as in the RAP papers",
+            settings=NoSettings,
+            run=lambda curator, job: direct.gaussian(curator, job.workload, rho=job.rho, priced="singly"),
+            check=lambda workload, _: require_measurable(workload.domain, workload.marginals),
+            conversion="closed-form",
+        ),
+        Mechanism(
+            name="all-zero",
+            summary="zero for every answer; costs nothing but its certificate",
+            settings=NoSettings,
+            run=lambda curator, _: direct.all_zero(curator),
+            check=lambda *_: None,
+        ),
+    ]
+    return {mechanism.name: mechanism for mechanism in every}
+
+
+def _read(name: str, text: str, kind: str) -> object:
+    """A setting from the command line."""
+    if text == "none" and "None" in kind:
+        return None
+    try:
+        if "bool" in kind:
+            return {"true": True, "false": False}[text.lower()]
+        if "int" in kind:
+            return int(text)
+        return float(text) if "float" in kind else text
+    except (ValueError, KeyError):
+        raise BadSetting(f"{name}={text} is not of the right kind ({kind}).") from None

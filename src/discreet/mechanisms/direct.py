@@ -1,0 +1,31 @@
+"""Baselines without a model: every answer zero, and plain noise on every marginal.
+
+Plain Gaussian noise is a strong baseline when it is charged honestly. One person moves a whole marginal by a squared
+distance of 2, so noise of sqrt(marginals / rho) per cell is enough (an error of sqrt(2 * marginals) / n up to the
+privacy constant). The RAP papers' GM baseline charges each of the m queries on its own, sqrt(m) / n; it is kept as
+`gaussian-paper`.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from discreet.mechanisms.adaptive import Outcome
+from discreet.models.noisy import NoisyCounts
+from discreet.privacy.curator import Curator
+from discreet.queries.answers import Zeros
+from discreet.queries.workload import Workload
+
+
+def all_zero(curator: Curator) -> Outcome:
+    """Answer zero to everything, at no cost."""
+    return Outcome(Zeros(curator.domain, curator.total), [])
+
+
+def gaussian(curator: Curator, workload: Workload, *, rho: Fraction, priced: str = "jointly") -> Outcome:
+    """Measure every marginal the workload needs, and publish the noisy counts as they are."""
+    needed = workload.marginals
+    measured = curator.measure(
+        list(needed), rho=rho, weights=list(needed.values()), priced=priced, label="measure every marginal"
+    )
+    return Outcome(NoisyCounts(curator.domain, curator.total, measured), measured)

@@ -1,0 +1,45 @@
+"""Noisy counts as they were measured: answers without a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.data.domain import Domain
+from discreet.data.sparse import Sparse
+from discreet.errors import BadWorkload
+from discreet.privacy.curator import Measurement
+from discreet.queries.answers import GRID
+from discreet.queries.threshold import Attributes
+
+Ints = NDArray[np.int64]
+
+
+class NoisyCounts:
+    """Answers read off measured marginals; what was not measured is summed from the smallest one that covers it."""
+
+    def __init__(self, domain: Domain, total: int, measurements: Sequence[Measurement]) -> None:
+        self.domain = domain
+        self.total = total
+        self._measured = {found.threshold.attributes: found.counts for found in measurements}
+
+    def units(self, attributes: Attributes) -> Sparse:
+        """Answers to one marginal, in units of 1/GRID of a row; they may be negative."""
+        return Sparse.from_dense(self._counts(attributes) * GRID)
+
+    def _counts(self, attributes: Attributes) -> Ints:
+        if attributes in self._measured:
+            return self._measured[attributes]
+        covering = [known for known in self._measured if set(attributes) <= set(known)]
+        if not covering:
+            raise BadWorkload(
+                f"{' x '.join(attributes)} was not measured, and this mechanism has no model to answer it from. "
+                "Ask for a marginal of the release's workload, or release with --mechanism rap."
+            )
+        smallest = min(covering, key=lambda known: self.domain.project(known).size)
+        full = self._measured[smallest].reshape(self.domain.project(smallest).sizes)
+        away = tuple(axis for axis, name in enumerate(smallest) if name not in attributes)
+        summed: Ints = full.sum(axis=away).reshape(-1)
+        return summed

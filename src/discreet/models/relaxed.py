@@ -1,0 +1,158 @@
+"""Relaxed rows: a mixture of product distributions, one product per synthetic row.
+
+Each row holds, for every attribute, a probability vector over its values. The answer to a marginal query is the mean
+over rows of the product of the entries it names (Aydore et al. 2021, Definition 3.2); a row that puts all mass on one
+value per attribute is an ordinary row. What is published is this model with probabilities rounded to multiples of
+2^-14, so that answers to marginals of up to three attributes are sums of integers: the same on every machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.data.domain import Domain
+from discreet.data.sparse import Sparse
+from discreet.queries.answers import GRID
+from discreet.queries.threshold import Attributes
+
+Floats = NDArray[np.float64]
+
+PRECISION = 14
+"""Published probabilities are multiples of 2^-PRECISION."""
+
+_DENSE = 2**24
+"""Marginals with more cells than this are answered through the values each row supports."""
+
+_BLOCK = 2**20
+"""Entries of the products that are formed at once; small enough to stay in a processor's cache."""
+
+
+@dataclass(frozen=True)
+class RelaxedRows:
+    """A published mixture of products.
+
+    Attributes:
+        domain: Public.
+        total: Number of rows that answers are fractions of.
+        shares: bits x rows, integers; each attribute's block adds up to 2^PRECISION in every row.
+    """
+
+    domain: Domain
+    total: int
+    shares: NDArray[np.uint16]
+
+    @staticmethod
+    def publish(domain: Domain, total: int, probabilities: NDArray[np.floating]) -> RelaxedRows:
+        """Round fitted probabilities (bits x rows) to the published precision, keeping every sum exact."""
+        shares = np.empty(probabilities.shape, dtype=np.uint16)
+        for start, size in zip(domain.offsets, domain.sizes, strict=True):
+            shares[start : start + size] = _largest_remainder(probabilities[start : start + size])
+        return RelaxedRows(domain, total, shares)
+
+    @property
+    def rows(self) -> int:
+        """Number of products in the mixture."""
+        return int(self.shares.shape[1])
+
+    def block(self, name: str) -> NDArray[np.uint16]:
+        """One attribute's shares: values x rows."""
+        start = self.domain.offsets[self.domain.index(name)]
+        return self.shares[start : start + self.domain.size_of(name)]
+
+    def units(self, attributes: Attributes) -> Sparse:
+        """Answers to one marginal, in units of 1/GRID of a row."""
+        sizes = self.domain.project(attributes).sizes
+        scale = self.total * GRID / (self.rows * 2.0 ** (PRECISION * len(attributes)))
+        if prod(sizes) > _DENSE:
+            return self._through_supports(attributes, scale)
+        *leading, last = [self._floats[name] for name in attributes]
+        if not leading:
+            return Sparse.from_dense(_to_units(last.sum(axis=1), scale))
+        right = np.ascontiguousarray(last.T)
+        per_value = prod(sizes[1:])
+        step = max(1, _BLOCK // (self.rows * prod(sizes[1:-1])))
+        dense = np.empty(prod(sizes), dtype=np.int64)
+        for first in range(0, sizes[0], step):
+            left = leading[0][first : first + step]
+            for factor in leading[1:]:
+                left = (left[:, None, :] * factor[None, :, :]).reshape(-1, self.rows)
+            block = (left @ right).reshape(-1)
+            dense[first * per_value : first * per_value + len(block)] = _to_units(block, scale)
+        return Sparse.from_dense(dense)
+
+    def _through_supports(self, attributes: Attributes, scale: float) -> Sparse:
+        """The same for a marginal too large to enumerate: only cells that some row supports are visited."""
+        row = np.arange(self.rows)
+        cell = np.zeros(self.rows, dtype=np.int64)
+        weight = np.ones(self.rows)
+        for name in attributes:
+            values, starts, counts = self._supports[name]
+            many = counts[row]
+            source = np.repeat(np.arange(len(row)), many)
+            within = np.arange(len(source)) - np.repeat(np.cumsum(many) - many, many)
+            value = values[starts[row[source]] + within]
+            cell = cell[source] * self.domain.size_of(name) + value
+            weight = weight[source] * self._floats[name][value, row[source]]
+            row = row[source]
+        cells, inverse = np.unique(cell, return_inverse=True)
+        return Sparse.from_pairs(cells, _to_units(np.bincount(inverse, weights=weight).astype(np.float64), scale))
+
+    @cached_property
+    def _floats(self) -> dict[str, Floats]:
+        return {name: self.block(name).astype(np.float64) for name in self.domain}
+
+    @cached_property
+    def _supports(self) -> dict[str, tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
+        """For each attribute: supported values row after row, where each row starts, and how many it has."""
+        found = {}
+        for name in self.domain:
+            rows, values = np.nonzero(self.block(name).T)
+            counts = np.bincount(rows, minlength=self.rows)
+            found[name] = (values, np.cumsum(counts) - counts, counts)
+        return found
+
+    def sample(self, copies: int, generator: np.random.Generator) -> NDArray[np.int64]:
+        """Ordinary rows (codes, rows x attributes): `copies` of each product, in random order.
+
+        Randomised rounding (Aydore et al. 2021, section 4) with systematic draws: within the copies of one
+        product each value appears as often as its probability says, up to one, and attributes are shuffled
+        independently, so the expected value of every marginal query is kept and its variance is smaller than
+        with independent draws.
+        """
+        codes = np.empty((self.rows, copies, len(self.domain)), dtype=np.int64)
+        for column, name in enumerate(self.domain):
+            cumulative = np.cumsum(self._floats[name], axis=0).T / 2.0**PRECISION  # rows x values
+            points = (np.arange(copies) + generator.random((self.rows, 1))) / copies
+            drawn = np.stack(
+                [
+                    np.searchsorted(steps, at, side="right")
+                    for steps, at in zip(cumulative, points, strict=True)
+                ]
+            )
+            codes[:, :, column] = generator.permuted(drawn, axis=1)
+        flat = codes.reshape(-1, len(self.domain))
+        return flat[generator.permutation(len(flat))]
+
+
+def _to_units(values: Floats, scale: float) -> NDArray[np.int64]:
+    return np.rint(values * scale).astype(np.int64)
+
+
+def _largest_remainder(probabilities: NDArray[np.floating]) -> NDArray[np.uint16]:
+    """Integers (values x rows) closest to 2^PRECISION times each column, with that exact sum."""
+    whole = 1 << PRECISION
+    scaled = np.asarray(probabilities, dtype=np.float64)
+    scaled = scaled / scaled.sum(axis=0) * whole
+    floors = np.floor(scaled)
+    short = whole - floors.sum(axis=0).astype(np.int64)
+    # The values with the largest remainders of each column receive the missing units.
+    order = np.argsort(floors - scaled, axis=0, kind="stable")
+    rank = np.empty_like(order)
+    np.put_along_axis(rank, order, np.arange(len(order))[:, None], axis=0)
+    rounded: NDArray[np.uint16] = (floors + (rank < short)).astype(np.uint16)
+    return rounded

@@ -1,0 +1,333 @@
+"""Curator: the gate. The only object that reads exact counts for anyone but their owner.
+
+Each verb validates its public arguments, charges the budget, and only then reads the table. What it returns has
+been paid for; what it computes on the way (counts, scores, the group a query was drawn from) never leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import _check
+from discreet.data.domain import Domain
+from discreet.data.sparse import Sparse
+from discreet.errors import BadSetting, BadWorkload
+from discreet.privacy import noise
+from discreet.privacy.budget import Budget
+from discreet.privacy.entropy import Entropy
+from discreet.privacy.event import GaussianEvent, SelectionEvent
+from discreet.privacy.loss import root_below
+from discreet.privacy.neighbours import Neighbours
+from discreet.privacy.noise import DiscreteGaussian
+from discreet.privacy.select import Scores, select
+from discreet.queries.answers import GRID, Answers
+from discreet.queries.threshold import Attributes, Query, Threshold, at_cells, expand
+from discreet.queries.workload import Workload
+
+Ints = NDArray[np.int64]
+
+SELECTION_GRID = 2**4
+"""Scores are whole multiples of 1/SELECTION_GRID of a row, so that many queries share each score."""
+
+_FINEST_WEIGHT = 2**6
+"""Weights of a workload are rounded to multiples of the largest divided by this, for the same reason."""
+
+MOST_CELLS = 2**28
+"""Most cells that may be measured in one call: every one of them is held in memory."""
+
+PRICES = ("jointly", "singly")
+"""How cells measured together are priced: by what one person can change in all of them, or each on its own."""
+
+
+class Counted(Protocol):
+    """What the gate needs of a table."""
+
+    @property
+    def domain(self) -> Domain:
+        """Public."""
+
+    def rows(self) -> int:
+        """Exact number of rows."""
+
+    def counts(self, sets: Sequence[Attributes]) -> list[Sparse]:
+        """Exact counts of some marginals."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Noisy counts of some queries of one threshold.
+
+    Attributes:
+        threshold: What was counted.
+        cells: Which of its queries, or None for all of them in order (a marginal measured whole).
+        counts: Integer counts plus noise; they may be negative.
+        sigma_squared: Parameter of the discrete Gaussian noise.
+    """
+
+    threshold: Threshold
+    cells: Ints | None
+    counts: Ints
+    sigma_squared: Fraction
+
+
+@dataclass(frozen=True)
+class NoisyMaximum:
+    """The largest error plus noise: the raw material of a certificate."""
+
+    value: int
+    sigma_squared: Fraction
+
+
+class Curator:
+    """Private verbs over one table, under one budget.
+
+    Args:
+        table: Private.
+        budget: What may be spent.
+        neighbours: Whose data is protected.
+        entropy: Where noise comes from.
+    """
+
+    def __init__(self, table: Counted, *, budget: Budget, neighbours: Neighbours, entropy: Entropy) -> None:
+        self._table = table
+        self._counts: dict[Attributes, Sparse] = {}
+        self._noisy_total: int | None = None
+        self._entropy = entropy
+        self.budget = budget
+        self.neighbours = neighbours
+
+    @property
+    def domain(self) -> Domain:
+        """Public."""
+        return self._table.domain
+
+    @property
+    def total(self) -> int:
+        """Number of rows: the true one where it is public, else the noisy one paid for by `measure_total`."""
+        if self.neighbours.total_is_public:
+            return self._table.rows()
+        if self._noisy_total is None:
+            raise BadSetting("Under add-remove the number of rows is private: call measure_total first.")
+        return self._noisy_total
+
+    def measure_total(self, *, rho: Fraction, label: str = "number of rows") -> None:
+        """The number of rows plus noise; it stands for n from here on (at least 1).
+
+        Privacy:
+            One person adds or removes at most C rows, so noise of variance C^2 / (2 rho) costs `rho`.
+        """
+        _check.positive("rho", rho)
+        sigma_squared = Fraction(self.neighbours.single**2) / (2 * Fraction(rho))
+        self._charge_gaussian([(self.neighbours.single**2, sigma_squared)], label)
+        drawn = noise.draw(DiscreteGaussian(sigma_squared), 1, self._entropy)
+        self._noisy_total = max(1, self._table.rows() + int(drawn[0]))
+
+    def measure(
+        self,
+        marginals: Sequence[Attributes],
+        *,
+        rho: Fraction,
+        weights: Sequence[float] | None = None,
+        priced: str = "jointly",
+        label: str = "marginals",
+    ) -> list[Measurement]:
+        """Count whole marginals and add integer Gaussian noise to every cell.
+
+        Privacy:
+            One person moves each marginal by a squared L2 distance of at most D (2 C^2 under replace-one, C^2
+            under add-remove), so noise of variance sigma_i^2 on the i-th costs the sum of D / (2 sigma_i^2).
+            The budget is shared in proportion to the weights, which minimises the sum of w_i^2 sigma_i^2 for a
+            given cost. `priced="singly"` charges every cell on its
+            own, as the RAP papers do: the noise is then larger than the charge requires.
+
+        Args:
+            marginals: Public; distinct, attributes in the domain's order.
+            rho: Loss to spend.
+            weights: How much an error on each marginal matters; equal by default.
+            priced: `jointly` or `singly`.
+            label: What the ledger calls this step.
+        """
+        _check.positive("rho", rho)
+        _check.one_of("priced", priced, PRICES)
+        sizes = [self.domain.project(attributes).size for attributes in marginals]
+        if not marginals or len(set(marginals)) != len(marginals):
+            raise BadWorkload("Measure at least one marginal, and each only once.")
+        require_measurable(self.domain, marginals)
+        shares = _shares(weights, len(marginals))
+        single = self.neighbours.single**2
+        costs = [self.neighbours.marginal_squared if priced == "jointly" else single * size for size in sizes]
+        sigmas = [cost / (2 * Fraction(rho) * share) for cost, share in zip(costs, shares, strict=True)]
+        self._charge_gaussian(zip(costs, sigmas, strict=True), label)
+        self._read(marginals)
+        return [
+            Measurement(Threshold(attributes), None, self._noisy(attributes, size, sigma), sigma)
+            for attributes, size, sigma in zip(marginals, sizes, sigmas, strict=True)
+        ]
+
+    def measure_queries(
+        self, queries: Sequence[Query], *, rho: Fraction, priced: str = "jointly", label: str = "queries"
+    ) -> list[Measurement]:
+        """Count single queries and add integer Gaussian noise of one scale to each.
+
+        Privacy:
+            The squared L2 sensitivity D of the whole batch is `Neighbours.batch_squared`: queries of one marginal
+            share at most two moving cells. Noise of variance D / (2 rho) costs `rho`. `priced="singly"` takes D
+            as the number of queries times C^2, the papers' split.
+        """
+        _check.positive("rho", rho)
+        _check.one_of("priced", priced, PRICES)
+        if not queries or len(set(queries)) != len(queries):
+            raise BadWorkload("Measure at least one query, and each only once.")
+        for query in queries:
+            if not 0 <= query.cell < query.threshold.cells(self.domain):
+                raise BadWorkload(f"{query.threshold} has no query number {query.cell}.")
+        if priced == "jointly":
+            squared = self.neighbours.batch_squared((q.threshold, q.threshold.is_marginal) for q in queries)
+        else:
+            squared = len(queries) * self.neighbours.single**2
+        sigma_squared = Fraction(squared) / (2 * Fraction(rho))
+        self._charge_gaussian([(squared, sigma_squared)], label)
+        by_threshold: dict[Threshold, list[int]] = {}
+        for query in queries:
+            by_threshold.setdefault(query.threshold, []).append(query.cell)
+        self._read(subset for threshold in by_threshold for _, subset in threshold.terms())
+        return [
+            self._noisy_queries(threshold, np.sort(np.array(cells, dtype=np.int64)), sigma_squared)
+            for threshold, cells in by_threshold.items()
+        ]
+
+    def select(
+        self,
+        workload: Workload,
+        *,
+        against: Answers,
+        picks: int,
+        rho: Fraction,
+        without: Iterable[Query] = (),
+        label: str = "selection",
+    ) -> list[Query]:
+        """Pick distinct queries on which the public answers err most, by the exponential mechanism.
+
+        Privacy:
+            The score of a query is its weight times |count - answer * total|, with answers rounded to a public
+            grid. One person moves a count by at most C, so a score moves by at most C times the largest weight;
+            `picks` draws at epsilon each cost picks * epsilon^2 / 8, so epsilon = sqrt(8 rho / picks). This is
+            the distribution of Gumbel noise of scale sqrt(picks / (2 rho)) on counts: with half of a round's
+            budget spent here, sqrt(K / rho_round), as Aydore et al. (2021) have it. (Algorithm 4 of Avent and
+            Korolova (2022) prints sqrt(K / (2 rho_round)), which spends half as much again.)
+
+        Args:
+            workload: Public.
+            against: Public answers.
+            picks: How many queries.
+            rho: Loss to spend.
+            without: Queries that are out of the draw.
+            label: What the ledger calls this step.
+        """
+        _check.positive("rho", rho)
+        _check.whole("picks", picks)
+        number = {threshold: position for position, threshold in enumerate(workload)}
+        excluded = {(number[query.threshold], query.cell) for query in without if query.threshold in number}
+        if picks > workload.size - len(excluded):
+            raise BadSetting(f"{picks} queries cannot be picked from {workload.size - len(excluded):,}.")
+        epsilon = root_below(8 * Fraction(rho) / picks)
+        largest = max(workload.weights)
+        weights = [max(1, round(weight / largest * _FINEST_WEIGHT)) for weight in workload.weights]
+        if len(set(weights)) == 1:
+            weights = [1] * len(weights)
+        sensitivity = self.neighbours.single * SELECTION_GRID * max(weights)
+        self.budget.charge(SelectionEvent(picks, epsilon), label)
+        self._read(workload.marginals)
+        scores = Scores(
+            [threshold.cells(self.domain) for threshold in workload],
+            lambda index: self._scores(workload.thresholds[index], weights[index], against),
+        )
+        drawn = select(
+            scores, picks=picks, exponent=epsilon / (2 * sensitivity), without=excluded, entropy=self._entropy
+        )
+        return [Query(workload.thresholds[position], cell) for position, cell in drawn]
+
+    def worst(
+        self, workload: Workload, *, against: Answers, rho: Fraction, label: str = "certificate"
+    ) -> NoisyMaximum:
+        """The largest |count - answer * total| over a workload, rounded up to a whole number, plus noise.
+
+        Privacy:
+            The answers are public and fixed. One person moves each count by at most C, hence the largest
+            difference by at most C, and rounding up to integers keeps that (C is an integer). Discrete Gaussian
+            noise of variance C^2 / (2 rho) costs `rho`.
+        """
+        _check.positive("rho", rho)
+        sigma_squared = Fraction(self.neighbours.single**2) / (2 * Fraction(rho))
+        self._charge_gaussian([(self.neighbours.single**2, sigma_squared)], label)
+        self._read(workload.marginals)
+        largest = 0
+        for threshold in workload:
+            for piece in expand(threshold, self.domain, lambda subset: self._difference(subset, against)):
+                largest = max(largest, int(np.abs(piece.values).max(initial=0)))
+        drawn = noise.draw(DiscreteGaussian(sigma_squared), 1, self._entropy)
+        return NoisyMaximum(ceil(Fraction(largest, GRID)) + int(drawn[0]), sigma_squared)
+
+    # What follows reads the table; every caller above has charged first.
+
+    def _charge_gaussian(self, costs: Iterable[tuple[int, Fraction]], label: str) -> None:
+        weighted = sum((squared / sigma_squared for squared, sigma_squared in costs), Fraction(0))
+        self.budget.charge(GaussianEvent(weighted), label)
+
+    def _read(self, sets: Iterable[Attributes]) -> None:
+        missing = [attributes for attributes in dict.fromkeys(sets) if attributes not in self._counts]
+        if missing:
+            self._counts.update(zip(missing, self._table.counts(missing), strict=True))
+
+    def _noisy(self, attributes: Attributes, size: int, sigma_squared: Fraction) -> Ints:
+        drawn = noise.draw(DiscreteGaussian(sigma_squared), size, self._entropy)
+        exact = self._counts[attributes]
+        drawn[exact.cells] += exact.values
+        return drawn
+
+    def _noisy_queries(self, threshold: Threshold, cells: Ints, sigma_squared: Fraction) -> Measurement:
+        counts = noise.draw(DiscreteGaussian(sigma_squared), len(cells), self._entropy)
+        counts += at_cells(threshold, cells, self.domain, self._counts.__getitem__)
+        return Measurement(threshold, cells, counts, sigma_squared)
+
+    def _difference(self, attributes: Attributes, against: Answers) -> Sparse:
+        """Answer minus count, in units of the grid of answers."""
+        return against.units(attributes).minus(self._counts[attributes].times(GRID))
+
+    def _scores(self, threshold: Threshold, weight: int, against: Answers) -> Iterator[Sparse]:
+        coarse = GRID // SELECTION_GRID
+
+        def lookup(attributes: Attributes) -> Sparse:
+            fine = against.units(attributes)
+            rounded = Sparse.from_pairs(fine.cells, (fine.values + coarse // 2) // coarse)
+            return rounded.minus(self._counts[attributes].times(SELECTION_GRID))
+
+        for piece in expand(threshold, self.domain, lookup):
+            yield Sparse(piece.cells, np.abs(piece.values) * weight)
+
+
+def require_measurable(domain: Domain, marginals: Iterable[Attributes]) -> None:
+    """Refuse marginals that are too large to be measured whole; public facts only."""
+    cells = sum(domain.project(attributes).size for attributes in marginals)
+    if cells > MOST_CELLS:
+        raise BadWorkload(
+            f"These marginals have {cells:,} cells together; at most {MOST_CELLS:,} can be measured whole. Let the "
+            "mechanism select some of them (--rounds and --per-round), ask for fewer, or use coarser bins."
+        )
+
+
+def _shares(weights: Sequence[float] | None, count: int) -> list[Fraction]:
+    """Shares of the budget in proportion to the weights; they add up to one exactly."""
+    if weights is None:
+        return [Fraction(1, count)] * count
+    exact = [Fraction(weight) for weight in weights]
+    if len(exact) != count or min(exact) <= 0:
+        raise BadSetting("There must be one positive weight for each marginal.")
+    return [weight / sum(exact) for weight in exact]

@@ -1,0 +1,188 @@
+"""Ledger: the append-only record of what was charged, in memory or in a file shared by all releases of one table.
+
+The file is JSON lines: a header that says which table it is about (its domain and neighbours, public facts), then
+one line per charge. A charge is on disk before the table is read, so a run that dies has still paid.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import IO, Any
+
+from discreet.data.domain import Domain
+from discreet.errors import BadLedger, BudgetExceeded
+from discreet.privacy import event as events
+from discreet.privacy.event import Event
+from discreet.privacy.neighbours import Neighbours
+
+_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Charge:
+    """One private step: what was done, for what, by which run."""
+
+    label: str
+    event: Event
+    run: str = ""
+    time: str = ""
+
+    @property
+    def rho(self) -> Fraction:
+        """Cost in zCDP."""
+        return self.event.rho
+
+    def to_json(self) -> dict[str, Any]:
+        """One line of a ledger, or of a release."""
+        known = {"run": self.run, "time": self.time, "label": self.label}
+        words = {key: value for key, value in known.items() if value}
+        return {**words, **events.to_json(self.event), "rho": float(self.rho)}
+
+    @staticmethod
+    def from_json(entry: dict[str, Any]) -> Charge:
+        """Read a line back; its cost is computed again from the event."""
+        event = events.from_json(entry)
+        return Charge(
+            str(entry.get("label", "")), event, str(entry.get("run", "")), str(entry.get("time", ""))
+        )
+
+
+@dataclass(frozen=True)
+class Account:
+    """What a ledger is about; two releases share a ledger only if all of this agrees."""
+
+    domain: Domain
+    neighbours: Neighbours
+
+    def to_json(self) -> dict[str, Any]:
+        """The public half of a ledger's header."""
+        sizes = dict(zip(self.domain.attributes, self.domain.sizes, strict=True))
+        return {"domain": sizes, "neighbours": self.neighbours.to_json()}
+
+
+class Ledger:
+    """Charges in the order they were made.
+
+    Args:
+        account: Which table this is about.
+        path: File to keep it in; it is created, or continued if it is about the same table.
+        limit: Most rho that all charges together may reach; None for no common limit. An existing file keeps
+            the limit it was created with.
+        run: A word that tells this run's charges from other runs'.
+    """
+
+    def __init__(
+        self, account: Account, *, path: Path | None = None, limit: Fraction | None = None, run: str = ""
+    ) -> None:
+        self._account = account
+        self._path = path
+        self._run = run
+        self.limit = limit
+        self._charges: list[Charge] = []
+        if path is not None:
+            self._open(path)
+
+    @property
+    def charges(self) -> tuple[Charge, ...]:
+        """Everything charged so far, by any run."""
+        return tuple(self._charges)
+
+    @property
+    def total(self) -> Fraction:
+        """Sum of all charges: zCDP losses add up."""
+        return sum((charge.rho for charge in self._charges), Fraction(0))
+
+    def record(self, event: Event, label: str) -> Charge:
+        """Append one charge, or refuse it; on return it is safely on disk."""
+        charge = Charge(label, event, self._run, datetime.now(UTC).isoformat(timespec="seconds"))
+        if self._path is None:
+            self._refuse_beyond_limit(charge)
+            self._charges.append(charge)
+            return charge
+        with _locked(self._path) as file:
+            self._read(file)  # other runs may have charged since
+            self._refuse_beyond_limit(charge)
+            _append(file, charge.to_json())
+        self._charges.append(charge)
+        return charge
+
+    def _refuse_beyond_limit(self, charge: Charge) -> None:
+        if self.limit is not None and self.total + charge.rho > self.limit:
+            left = max(Fraction(0), self.limit - self.total)
+            raise BudgetExceeded(
+                f"{charge.label!r} needs rho {float(charge.rho):.4g}, but the shared ledger has {float(left):.4g} "
+                f"of {float(self.limit):.4g} left after {len(self._charges)} charges.\n"
+                "  Nothing was read. Next: ask for a smaller epsilon, or see `discreet ledger` for the record."
+            )
+
+    def _open(self, path: Path) -> None:
+        try:
+            path.touch(exist_ok=True)
+        except OSError as error:
+            raise BadLedger(f"The ledger {path} cannot be written: {error.strerror}.") from None
+        with _locked(path) as file:
+            if not file.read(1):
+                limit = None if self.limit is None else str(self.limit)
+                _append(file, {"ledger": _VERSION, **self._account.to_json(), "limit_rho": limit})
+            self._read(file)
+
+    def _read(self, file: IO[str]) -> None:
+        """Everything in the file, checked."""
+        file.seek(0)
+        text = file.read()
+        if not text.endswith("\n"):
+            raise BadLedger(
+                f"{self._path} ends in the middle of a line: a run was cut off while charging. Complete or remove "
+                "that line by hand (removing it forgets a charge whose result was never released)."
+            )
+        try:
+            header, *lines = [json.loads(line) for line in text.splitlines()]
+            known = {key: header[key] for key in ("domain", "neighbours")}
+            limit = None if header["limit_rho"] is None else Fraction(header["limit_rho"])
+            version = header["ledger"]
+        except (ValueError, KeyError, TypeError):
+            raise BadLedger(f"{self._path} is not a ledger of discreet.") from None
+        if version != _VERSION:
+            raise BadLedger(f"{self._path} is a ledger of version {version}; this program knows {_VERSION}.")
+        if known != self._account.to_json():
+            raise BadLedger(
+                f"{self._path} belongs to another table: its domain, neighbours or rows per person differ. "
+                "Use one ledger per table."
+            )
+        self.limit = limit
+        self._charges = [Charge.from_json(line) for line in lines]
+
+
+def read_file(path: Path) -> tuple[dict[str, Any], list[Charge]]:
+    """Header and charges of a ledger file, for display."""
+    try:
+        header, *lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        if header["ledger"] != _VERSION:
+            raise KeyError
+        return header, [Charge.from_json(line) for line in lines]
+    except OSError as error:
+        raise BadLedger(f"{path} cannot be read: {error.strerror}.") from None
+    except (ValueError, KeyError, TypeError):
+        raise BadLedger(f"{path} is not a ledger of discreet.") from None
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[IO[str]]:
+    with path.open("r+", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield file
+
+
+def _append(file: IO[str], entry: dict[str, Any]) -> None:
+    file.seek(0, os.SEEK_END)
+    file.write(json.dumps(entry) + "\n")
+    file.flush()
+    os.fsync(file.fileno())

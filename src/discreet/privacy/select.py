@@ -1,0 +1,232 @@
+"""Selection of the queries with the largest scores, from a histogram of the scores.
+
+The exponential mechanism gives equal scores equal chances. So it is enough to count how many queries have each
+score, draw a score s with probability proportional to (number of queries with it) * exp(exponent * s), and then one
+of its queries uniformly. Repeating this without replacement has the distribution of one-shot Gumbel top-k over
+all queries (the Plackett-Luce distribution), at a cost that depends on the number of non-zero and of distinct
+scores, not on the number of queries: the group of the zeros is counted by subtraction, and its members are drawn
+by rejection.
+
+Exactness: scores are integers. A score is proposed with integer weights that bound exp(-exponent * (best - s)) *
+2^60 from above, and accepted with the exact ratio, decided by enclosures and as many random bits as it takes. No
+floating-point number decides anything.
+
+Privacy:
+    If scores have sensitivity D (in units of the grid they are counted in), each pick with exponent
+    = epsilon / (2 D) is the exponential mechanism at epsilon, so `picks` of them cost picks * epsilon^2 / 8 of
+    zCDP.
+
+References: McSherry, Talwar (2007); Durfee, Rogers (2019), for top-k; Cesar, Rogers (2021), for the cost.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.data.sparse import Sparse
+from discreet.errors import BadSetting, Bug
+from discreet.privacy.entropy import Entropy, below, exp_minus, happens
+
+Ints = NDArray[np.int64]
+Pick = tuple[int, int]
+"""A query as (number of its threshold, cell)."""
+
+_SCALE = 60
+_PATIENCE = 64
+"""Rejections in a row after which a slower, certain way is taken."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Non-negative integer scores of very many queries, of which most may be zero.
+
+    Attributes:
+        sizes: Number of queries of each threshold.
+        pieces: Gives the non-zero scores of a threshold again, in stretches of cells; always the same.
+    """
+
+    sizes: Sequence[int]
+    pieces: Callable[[int], Iterable[Sparse]]
+
+    def histogram(self, number: int) -> tuple[Ints, Ints]:
+        """Distinct non-zero scores of one threshold, ascending, and how many queries have each."""
+        counted = [_histogram(piece.values) for piece in self.pieces(number)]
+        return counted[0] if len(counted) == 1 else _merge(counted)
+
+    def at(self, number: int, cells: Sequence[int]) -> list[int]:
+        """Scores of some cells of one threshold."""
+        wanted = np.array(cells, dtype=np.int64)
+        found = np.zeros(len(wanted), dtype=np.int64)
+        for piece in self.pieces(number):
+            found += piece.at(wanted)
+        return [int(score) for score in found]
+
+    def members(self, number: int, score: int) -> Ints:
+        """Cells of one threshold with a given non-zero score."""
+        return np.concatenate([piece.cells[piece.values == score] for piece in self.pieces(number)])
+
+    def zeros(self, number: int) -> Ints:
+        """Cells of one threshold with score zero, listed: for thresholds that have few of them."""
+        scored = np.concatenate([piece.cells for piece in self.pieces(number)])
+        return np.setdiff1d(np.arange(self.sizes[number]), scored, assume_unique=True)
+
+
+def select(
+    scores: Scores, *, picks: int, exponent: Fraction, without: Iterable[Pick] = (), entropy: Entropy
+) -> list[Pick]:
+    """Draw `picks` distinct queries, each with chances proportional to exp(exponent * score).
+
+    Args:
+        scores: Private; only the returned picks leave.
+        picks: How many, at most the number of queries that are not in `without`.
+        exponent: epsilon / (2 * sensitivity), for scores in the units they are counted in.
+        without: Queries that are out of the draw: public.
+        entropy: Random bits.
+    """
+    taken = set(without)
+    if picks > sum(scores.sizes) - len(taken):
+        raise BadSetting(f"{picks} queries cannot be picked from {sum(scores.sizes) - len(taken)}.")
+    urn = _Urn(scores, exponent, taken, entropy)
+    return [urn.draw() for _ in range(picks)]
+
+
+class _Urn:
+    """All queries grouped by score; drawn ones do not come back."""
+
+    def __init__(self, scores: Scores, exponent: Fraction, taken: set[Pick], entropy: Entropy) -> None:
+        self._scores = scores
+        self._exponent = exponent
+        self._entropy = entropy
+        self._taken = taken
+        self._per_threshold = [scores.histogram(number) for number in range(len(scores.sizes))]
+        values, many = _merge(self._per_threshold)
+        zeros = sum(scores.sizes) - int(many.sum())
+        self._values = [0, *values.tolist()]
+        self._many = [zeros, *many.tolist()]
+        group_of = {score: group for group, score in enumerate(self._values)}
+        for number in {number for number, _ in taken}:
+            for score in scores.at(number, [cell for where, cell in taken if where == number]):
+                self._many[group_of[score]] -= 1
+        self._refresh()
+
+    def _refresh(self) -> None:
+        """Weigh the groups as they are now, relative to the best that is left."""
+        self._best = next(
+            score for score, many in zip(self._values[::-1], self._many[::-1], strict=True) if many
+        )
+        drop = np.minimum(0.0, np.array(self._values, dtype=np.float64) - self._best) * float(self._exponent)
+        # An upper bound of exp(drop) * 2^60 with a margin far above the error of floating-point exp.
+        bound = np.floor(np.exp(drop) * (1 + 2.0**-30) * 2.0**_SCALE) + 1
+        self._weights = [int(weight) for weight in bound]
+        weighted = (many * weight for many, weight in zip(self._many, self._weights, strict=True))
+        self._cumulative = list(accumulate(weighted))
+        self._gone: Counter[int] = Counter()
+
+    def draw(self) -> Pick:
+        """One more query, and take it out."""
+        group = self._draw_group()
+        pick = self._draw_member(group)
+        self._taken.add(pick)
+        self._many[group] -= 1
+        self._gone[group] += 1
+        return pick
+
+    def _draw_group(self) -> int:
+        rejected = 0
+        while True:
+            if rejected > _PATIENCE:
+                self._refresh()
+                rejected = 0
+            ticket = below(self._entropy, self._cumulative[-1])
+            group = bisect_right(self._cumulative, ticket)
+            start = self._cumulative[group - 1] if group else 0
+            weight = self._weights[group]
+            if (ticket - start) // weight >= self._gone[group] and self._accept(group, weight):
+                return group
+            rejected += 1
+
+    def _accept(self, group: int, weight: int) -> bool:
+        """True with probability exp(-exponent * (best - score)) * 2^60 / weight, exactly."""
+        gap = self._exponent * (self._best - self._values[group])
+        exact = exp_minus(gap)
+
+        def ratio(bits: int) -> tuple[int, int]:
+            low, high = exact(bits + _SCALE)
+            if low > weight << bits:
+                raise Bug("A selection weight lies above its bound.")
+            return low // weight, -(-high // weight)
+
+        return happens(self._entropy, ratio)
+
+    def _draw_member(self, group: int) -> Pick:
+        score = self._values[group]
+        while True:
+            pick = self._draw_scored(score) if score else self._draw_zero()
+            if pick not in self._taken:
+                return pick
+
+    def _draw_scored(self, score: int) -> Pick:
+        """A query with this non-zero score, uniformly among all of them."""
+        many = [_count_of(histogram, score) for histogram in self._per_threshold]
+        rank = below(self._entropy, sum(many))
+        for number, here in enumerate(many):
+            if rank < here:
+                return number, int(self._scores.members(number, score)[rank])
+            rank -= here
+        raise Bug("A score has fewer queries than were counted.")
+
+    def _draw_zero(self) -> Pick:
+        """A query with score zero, uniformly among all of them."""
+        zeros = [
+            size - int(many.sum())
+            for size, (_, many) in zip(self._scores.sizes, self._per_threshold, strict=True)
+        ]
+        rank = below(self._entropy, sum(zeros))
+        number = bisect_right(list(accumulate(zeros)), rank)
+        if zeros[number] * _PATIENCE < self._scores.sizes[number]:
+            listed = self._scores.zeros(number)
+            return number, int(listed[below(self._entropy, len(listed))])
+        pieces = list(self._scores.pieces(number))
+        while True:
+            cell = below(self._entropy, self._scores.sizes[number])
+            if not any(piece.at(np.array([cell]))[0] for piece in pieces):
+                return number, cell
+
+
+def _histogram(values: Ints) -> tuple[Ints, Ints]:
+    """Distinct positive values and how often each occurs."""
+    if not len(values):
+        return values, values
+    highest = int(values.max())
+    if highest <= 8 * len(values):
+        many = np.bincount(values)
+        distinct = np.flatnonzero(many)
+        return distinct, many[distinct]
+    distinct, many = np.unique(values, return_counts=True)
+    return distinct, many
+
+
+def _merge(histograms: Sequence[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
+    """One histogram from several."""
+    if not histograms:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    values = np.concatenate([values for values, _ in histograms])
+    many = np.concatenate([many for _, many in histograms])
+    distinct, inverse = np.unique(values, return_inverse=True)
+    summed = np.zeros(len(distinct), dtype=np.int64)
+    np.add.at(summed, inverse, many)
+    return distinct, summed
+
+
+def _count_of(histogram: tuple[Ints, Ints], score: int) -> int:
+    values, many = histogram
+    position = int(np.searchsorted(values, score))
+    return int(many[position]) if position < len(values) and values[position] == score else 0

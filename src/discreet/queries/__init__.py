@@ -1,0 +1,1 @@
+"""What is asked: thresholds, workloads and how they are written."""

@@ -1,0 +1,1 @@
+"""What leaves: answers, synthetic rows, the report."""

@@ -1,0 +1,77 @@
+"""The certificate: how wrong the published answers can be, measured privately.
+
+With the answers fixed, M = the largest |count - answer * total| over the workload, rounded up, has sensitivity C.
+The Curator releases M plus discrete Gaussian noise Z. Since Z is symmetric, M <= (M + Z) + q holds with probability
+P(Z >= -q) = P(Z <= q), so q is the noise's quantile at the stated confidence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from discreet.privacy.curator import Curator, NoisyMaximum
+from discreet.privacy.noise import DiscreteGaussian, quantile
+from discreet.queries.answers import GRID, Answers
+from discreet.queries.threshold import expand
+from discreet.queries.workload import Workload
+
+CONFIDENCE = Fraction(95, 100)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A bound on the largest error over the workload.
+
+    Attributes:
+        bound: The largest error is at most this fraction of the rows, with the stated confidence.
+        rows_bound: The same for the synthetic rows; None where there are none.
+        confidence: Probability, over the certificate's own noise, that both hold.
+        noisy_maximum: The measured largest difference in rows, noise included.
+        sigma: Scale of that noise, in rows.
+    """
+
+    bound: float
+    rows_bound: float | None
+    confidence: float
+    noisy_maximum: int
+    sigma: float
+
+    def to_json(self) -> dict[str, Any]:
+        """For release.json."""
+        return asdict(self)
+
+
+def certify(
+    curator: Curator, workload: Workload, *, answers: Answers, rows: Answers | None, rho: Fraction
+) -> Certificate:
+    """Spend `rho` on the largest error of fixed answers; the synthetic rows' own distance to them is free."""
+    found = curator.worst(workload, against=answers, rho=rho)
+    bound = upper_bound(found) / answers.total
+    gap = None if rows is None else distance(workload, rows, answers)
+    return Certificate(
+        bound=min(1.0, bound),
+        rows_bound=None if gap is None else min(1.0, bound + gap),
+        confidence=float(CONFIDENCE),
+        noisy_maximum=found.value,
+        sigma=float(found.sigma_squared) ** 0.5,
+    )
+
+
+def upper_bound(found: NoisyMaximum, confidence: Fraction = CONFIDENCE) -> int:
+    """In rows: at least the true maximum with this probability over the noise."""
+    return max(0, found.value + quantile(DiscreteGaussian(found.sigma_squared), confidence))
+
+
+def distance(workload: Workload, one: Answers, other: Answers) -> float:
+    """Largest difference between two sets of public answers, as a fraction of the rows."""
+    largest = 0
+    for threshold in workload:
+        for piece in expand(
+            threshold, workload.domain, lambda subset: one.units(subset).minus(other.units(subset))
+        ):
+            largest = max(largest, int(np.abs(piece.values).max(initial=0)))
+    return largest / GRID / one.total

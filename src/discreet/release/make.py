@@ -1,0 +1,248 @@
+"""Making a release: validate, charge, read, fit, certify."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from discreet import _check
+from discreet.data.domain import Domain
+from discreet.data.schema import Schema
+from discreet.data.table import Table
+from discreet.errors import BadData, BadSetting
+from discreet.mechanisms import catalogue
+from discreet.mechanisms.adaptive import Outcome
+from discreet.mechanisms.catalogue import Job, Mechanism
+from discreet.models.relaxed import RelaxedRows
+from discreet.privacy.budget import Budget
+from discreet.privacy.curator import Curator
+from discreet.privacy.entropy import Entropy, source
+from discreet.privacy.ledger import Account, Ledger
+from discreet.privacy.loss import CONVERSIONS, rho_of
+from discreet.privacy.neighbours import Neighbours
+from discreet.progress import SILENT, Progress
+from discreet.queries import parse
+from discreet.queries.parse import WorkloadLike
+from discreet.queries.workload import Workload
+from discreet.release import rows as synthetic
+from discreet.release.certificate import certify
+from discreet.release.release import Guarantee, Release
+from discreet.release.store import Folder
+
+TOTAL_SHARE = Fraction(1, 50)
+"""Share of the budget that pays for the number of rows where that is private."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A release that has been checked and may start: public facts only.
+
+    Attributes:
+        schema: Public.
+        workload: What is asked.
+        mechanism: How it will be answered.
+        settings: Of the mechanism.
+        guarantee: What will be promised.
+        certificate: Share of the budget for the certificate.
+        oversample: Copies of each relaxed row in the synthetic table; None for about as many rows as the table.
+        seed: Seed of the noise; None for the operating system's entropy.
+    """
+
+    schema: Schema
+    workload: Workload
+    mechanism: Mechanism
+    settings: Any
+    guarantee: Guarantee
+    certificate: Fraction
+    oversample: int | None
+    seed: int | None
+
+    @property
+    def domain(self) -> Domain:
+        """Public."""
+        return self.schema.domain
+
+
+def release(
+    table: Table,
+    workload: WorkloadLike,
+    *,
+    epsilon: float,
+    delta: float | None = None,
+    mechanism: str = "rap",
+    rounds: int | None = None,
+    per_round: int | None = None,
+    rows: int | None = None,
+    settings: Mapping[str, object] | None = None,
+    seed: int | None = None,
+    workload_seed: int = 0,
+    neighbours: str = "replace-one",
+    rows_per_person: int = 1,
+    certificate: float = 0.05,
+    conversion: str | None = None,
+    oversample: int | None = None,
+    ledger: str | Path | None = None,
+    ledger_epsilon: float | None = None,
+    out: str | Path | None = None,
+    progress: Progress = SILENT,
+) -> Release:
+    """Answer a workload about a private table, and make synthetic rows, under differential privacy.
+
+    Args:
+        table: Private; from `discreet.read`.
+        workload: `all:3`, `random:3:64`, a file, a list: see `discreet.queries.parse`.
+        epsilon: Privacy loss that may be spent.
+        delta: Defaults to 1/n^2 under replace-one; must be given under add-remove, where n is private.
+        mechanism: rap, rap-paper, gaussian, gaussian-paper or all-zero.
+        rounds: T, for adaptive mechanisms.
+        per_round: K, queries selected in each round.
+        rows: n', relaxed rows of the model.
+        settings: Further settings of the mechanism.
+        seed: Makes the release repeatable, for tests and experiments: whoever knows it can subtract the noise.
+        workload_seed: For `random:k:m` workloads.
+        neighbours: replace-one or add-remove.
+        rows_per_person: Most rows that one person has in the table.
+        certificate: Share of the budget that measures the largest error; 0 to skip.
+        conversion: From (epsilon, delta) to zCDP: tight or closed-form; the mechanism's own by default.
+        oversample: Synthetic rows per relaxed row; about as many rows as the table has by default.
+        ledger: File shared by all releases of one table, so that their budgets add up.
+        ledger_epsilon: Limit for all of them together, at this delta; fixed when the ledger is created.
+        out: Folder to write; while the run goes on it says that it is unfinished and what was spent.
+        progress: Hears how far it is.
+
+    Raises:
+        DiscreetError: Anything checkable is checked before the first charge.
+    """
+    chosen = {"rounds": rounds, "per_round": per_round, "rows": rows}
+    wanted = {name: value for name, value in chosen.items() if value is not None} | dict(settings or {})
+    relation = Neighbours(neighbours, rows_per_person)
+    plan = _check_plan(
+        table,
+        workload=parse.workload(workload, table.domain, seed=workload_seed),
+        mechanism=catalogue.find(mechanism),
+        wanted=wanted,
+        guarantee=_guarantee(
+            table, epsilon, delta, conversion or catalogue.find(mechanism).conversion, relation
+        ),
+        certificate=certificate,
+        oversample=oversample,
+        seed=seed,
+    )
+    folder = None if out is None else Folder.claim(Path(out), plan.mechanism.name, plan.guarantee)
+    account = Account(table.domain, relation)
+    ledgers = []
+    if ledger is not None:
+        limit = None if ledger_epsilon is None else rho_of(ledger_epsilon, plan.guarantee.delta)
+        ledgers.append(Ledger(account, path=Path(ledger), limit=limit, run=str(out or plan.mechanism.name)))
+    if folder is not None:
+        ledgers.append(Ledger(account, path=folder.ledger))
+    entropy = source(seed)
+    curator = Curator(table, budget=Budget(plan.guarantee.rho, ledgers), neighbours=relation, entropy=entropy)
+    made = run(plan, curator, entropy, progress)
+    if folder is not None:
+        folder.finish(made, progress)
+    return made
+
+
+def run(plan: Plan, curator: Curator, entropy: Entropy, progress: Progress = SILENT) -> Release:
+    """Carry out a checked plan. The private table is reached through the curator only."""
+    rho = plan.guarantee.rho
+    certificate_rho = rho * plan.certificate
+    total_rho = Fraction(0) if curator.neighbours.total_is_public else rho * TOTAL_SHARE
+    if total_rho:
+        curator.measure_total(rho=total_rho)
+    public = np.random.default_rng(int(entropy.words(1)[0]))
+    progress.stage(f"{plan.mechanism.name}: {plan.workload.size:,} queries")
+    job = Job(
+        workload=plan.workload,
+        rho=rho - certificate_rho - total_rho,
+        settings=plan.settings,
+        seed=int(public.integers(2**31)),
+        progress=progress,
+    )
+    outcome = plan.mechanism.run(curator, job)
+    codes = _synthesise(outcome, plan.oversample, public)
+    counted = None if codes is None else synthetic.Tabulated(plan.domain, curator.total, codes)
+    certified = None
+    if certificate_rho:
+        progress.stage("certificate: largest error")
+        certified = certify(
+            curator, plan.workload, answers=outcome.answers, rows=counted, rho=certificate_rho
+        )
+    return Release(
+        mechanism=plan.mechanism.name,
+        settings=asdict(plan.settings),
+        schema=plan.schema,
+        workload=plan.workload,
+        guarantee=plan.guarantee,
+        charges=curator.budget.charges,
+        answers=outcome.answers,
+        measurements=outcome.measurements,
+        codes=codes,
+        certificate=certified,
+        noise_seed=entropy.seed,
+        notes=outcome.notes,
+    )
+
+
+def _check_plan(
+    table: Table,
+    *,
+    workload: Workload,
+    mechanism: Mechanism,
+    wanted: Mapping[str, object],
+    guarantee: Guarantee,
+    certificate: float,
+    oversample: int | None,
+    seed: int | None,
+) -> Plan:
+    _check.fraction("certificate", certificate)
+    if oversample is not None:
+        _check.whole("oversample", oversample)
+    if seed is not None:
+        _check.whole("seed", seed, least=0)
+    settings = mechanism.settings_from(wanted)
+    mechanism.check(workload, settings)
+    return Plan(
+        table.schema,
+        workload,
+        mechanism,
+        settings,
+        guarantee,
+        Fraction(certificate).limit_denominator(10**6),
+        oversample,
+        seed,
+    )
+
+
+def _guarantee(
+    table: Table, epsilon: float, delta: float | None, conversion: str, neighbours: Neighbours
+) -> Guarantee:
+    _check.positive("epsilon", epsilon)
+    _check.one_of("conversion", conversion, CONVERSIONS)
+    if delta is None:
+        if not neighbours.total_is_public:
+            raise BadSetting(
+                "Under add-remove the number of rows is private, so delta cannot default to 1/n^2: give --delta, "
+                "well below one over the number of people (1e-9, say)."
+            )
+        if table.rows() < 2:
+            raise BadData("delta defaults to 1/n^2, which needs a table of at least two rows; give delta.")
+        delta = 1 / table.rows() ** 2
+    elif neighbours.total_is_public and table.rows() == 0:
+        raise BadData("The table has no rows, so there is nothing to release.")
+    return Guarantee(epsilon, delta, rho_of(epsilon, delta, conversion=conversion), conversion, neighbours)
+
+
+def _synthesise(
+    outcome: Outcome, oversample: int | None, generator: np.random.Generator
+) -> synthetic.Codes | None:
+    if not isinstance(outcome.answers, RelaxedRows):
+        return None
+    copies = oversample or synthetic.default_copies(outcome.answers)
+    return outcome.answers.sample(copies, generator)

@@ -1,0 +1,161 @@
+"""Release: what leaves. Answers, rows, guarantee, certificate; reading it costs no budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.data.domain import Domain
+from discreet.data.schema import Schema
+from discreet.errors import BadRelease
+from discreet.privacy.curator import Measurement
+from discreet.privacy.ledger import Charge
+from discreet.privacy.loss import epsilon_of
+from discreet.privacy.neighbours import Neighbours
+from discreet.queries import parse
+from discreet.queries.answers import Answers, fraction
+from discreet.queries.parse import WorkloadLike
+from discreet.queries.threshold import Query
+from discreet.queries.workload import Workload
+from discreet.release import rows
+from discreet.release.certificate import Certificate
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What is promised, and to whom.
+
+    Attributes:
+        epsilon: Asked for.
+        delta: Asked for, or 1/n^2.
+        rho: The zCDP budget that these two allow.
+        conversion: How epsilon and delta became rho.
+        neighbours: Whose data is protected.
+    """
+
+    epsilon: float
+    delta: float
+    rho: Fraction
+    conversion: str
+    neighbours: Neighbours
+
+    def in_words(self, charges: Sequence[Charge]) -> str:
+        """For people."""
+        spent = sum((charge.rho for charge in charges), Fraction(0))
+        many = self.neighbours.rows_per_person
+        whose = "one row" if many == 1 else f"up to {many} rows of one person"
+        change = "replaced by any other" if self.neighbours.total_is_public else "added or removed"
+        if not spent:
+            return "Nothing private was read, so nothing about any person is revealed."
+        reached = epsilon_of(spent, self.delta, conversion=self.conversion)
+        return (
+            f"With {whose} {change}, the chance of any outcome changes by a factor of at most "
+            f"exp({self.epsilon:g}), up to a probability of {self.delta:.3g}: "
+            f"({self.epsilon:g}, {self.delta:.3g})-differential privacy. "
+            f"Spent: rho = {float(spent):.4g} of zero-concentrated DP, which is epsilon = {reached:.4g}."
+        )
+
+
+@dataclass(frozen=True)
+class Release:
+    """A finished release.
+
+    Attributes:
+        mechanism: Its name.
+        settings: The mechanism's settings.
+        schema: Public.
+        workload: What was asked.
+        guarantee: What is promised.
+        charges: What was paid, step by step.
+        answers: Answers to every query.
+        measurements: Noisy counts, as measured.
+        codes: Synthetic rows as codes, or None where the mechanism makes none.
+        certificate: Bound on the largest error, or None where it was skipped.
+        noise_seed: None when the noise came from the operating system, as it should.
+        notes: Facts about the run.
+    """
+
+    mechanism: str
+    settings: dict[str, Any]
+    schema: Schema
+    workload: Workload
+    guarantee: Guarantee
+    charges: tuple[Charge, ...]
+    answers: Answers
+    measurements: list[Measurement]
+    codes: NDArray[np.int64] | None
+    certificate: Certificate | None
+    noise_seed: int | None
+    notes: dict[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        privacy = f"epsilon={self.guarantee.epsilon:g}, delta={self.guarantee.delta:.3g}"
+        return f"Release({self.mechanism}, {self.workload.size:,} queries, {privacy})"
+
+    @property
+    def domain(self) -> Domain:
+        """Public."""
+        return self.schema.domain
+
+    def query(self, text: str) -> Query:
+        """Read a query in words: `age=39, sex=Male` or `2 of (age=39, sex=Male, race=White)`."""
+        return parse.query(text, self.domain, lambda name, value: self.schema[name].code_of(value))
+
+    def answer(self, what: WorkloadLike, *, workload_seed: int = 0) -> float | pa.Table:
+        """Answer one query in words as a fraction of the rows, or a whole workload as a table. Free of charge.
+
+        Example:
+            release.answer("age=39, sex=Male")     a number
+            release.answer("all:2")                a pyarrow table with one row per query
+        """
+        from discreet.release.tables import answer_table  # pyarrow loads when it is used
+
+        if isinstance(what, str) and "=" in what:
+            return fraction(self.answers, self.query(what))
+        return answer_table(self.answers, self.schema, parse.workload(what, self.domain, seed=workload_seed))
+
+    def rows(self, count: int | None = None, *, seed: int | None = None, labels: bool = False) -> pa.Table:
+        """Synthetic rows in the original schema: the released ones, or `count` fresh ones. Free of charge.
+
+        Args:
+            count: Draw this many new rows; None for the released ones.
+            seed: For the draw, and for numbers inside their bins.
+            labels: Bins as texts instead of numbers drawn inside them.
+        """
+        from discreet.data.encode import decode
+
+        generator = np.random.default_rng(seed)
+        codes = self.codes if count is None else rows.draw(self.answers, count, generator)
+        if codes is None:
+            raise BadRelease(
+                f"{self.mechanism} publishes answers only; release with rap to have synthetic rows."
+            )
+        return decode(codes, self.schema, generator=generator, labels=labels)
+
+    def rows_as_answers(self) -> Answers | None:
+        """What people find who count the synthetic rows."""
+        if self.codes is None:
+            return None
+        return rows.Tabulated(self.domain, self.answers.total, self.codes)
+
+    def save(self, folder: str | Path) -> None:
+        """Write the release folder, report included."""
+        from discreet.release.store import save
+
+        save(self, Path(folder))
+
+    @staticmethod
+    def open(folder: str | Path) -> Release:
+        """Read a release folder."""
+        from discreet.release.store import load
+
+        return load(Path(folder))

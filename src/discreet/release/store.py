@@ -1,0 +1,333 @@
+"""The release folder: Parquet, JSON and one HTML page, readable without this library.
+
+    release.json          what was done, what is promised, what was paid
+    synthetic.parquet     synthetic rows in the original schema
+    codes.parquet         the same rows as codes 0, 1, ... of each attribute's values
+    answers.parquet       every answer in words (up to MOST_ANSWERS queries)
+    measurements.parquet  noisy counts: entry of "measurements" in release.json, cell, count
+    model.parquet         the fitted relaxed rows: per attribute, shares of 2^14
+    report.html           for people
+
+While a run goes on the folder holds `unfinished.json` and `ledger.jsonl` instead.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from discreet.data.domain import Domain
+from discreet.data.encode import decode
+from discreet.data.schema import Schema
+from discreet.errors import BadRelease
+from discreet.models.noisy import NoisyCounts
+from discreet.models.relaxed import PRECISION, RelaxedRows
+from discreet.privacy.curator import Measurement
+from discreet.privacy.ledger import Charge, read_file
+from discreet.privacy.loss import epsilon_of
+from discreet.privacy.neighbours import Neighbours
+from discreet.progress import SILENT, Progress
+from discreet.queries import parse
+from discreet.queries.answers import Answers, Zeros
+from discreet.queries.threshold import Threshold
+from discreet.release.certificate import Certificate
+from discreet.release.release import Guarantee, Release
+from discreet.release.rows import Codes
+from discreet.release.tables import answer_batches
+
+FORMAT = 1
+MOST_ANSWERS = 10**7
+_FLUSH = 2**20
+_VERSIONS = ("discreet", "numpy", "jax", "duckdb", "ibis-framework", "pyarrow")
+_KINDS = {RelaxedRows: "relaxed-rows", NoisyCounts: "noisy-counts", Zeros: "zeros"}
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder that a run has claimed."""
+
+    path: Path
+
+    @staticmethod
+    def claim(path: Path, mechanism: str, guarantee: Guarantee) -> Folder:
+        """Create the folder, or refuse one that holds anything, before any budget is spent."""
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise BadRelease(
+                f"{path} exists and is not an empty folder; choose another --out. Nothing was spent."
+            )
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            promised = {"mechanism": mechanism, "epsilon": guarantee.epsilon, "delta": guarantee.delta}
+            text = "This run has not finished. What it spent so far is in ledger.jsonl."
+            _write_json(path / "unfinished.json", {"unfinished": text, **promised})
+        except OSError as error:
+            raise BadRelease(f"{path} cannot be written: {error.strerror}. Nothing was spent.") from None
+        return Folder(path)
+
+    @property
+    def ledger(self) -> Path:
+        """Where the run's charges go while it runs."""
+        return self.path / "ledger.jsonl"
+
+    def finish(self, release: Release, progress: Progress = SILENT) -> None:
+        """Write everything, then take the marks of an unfinished run away."""
+        write(release, self.path, progress)
+        (self.path / "unfinished.json").unlink()
+        self.ledger.unlink(missing_ok=True)
+
+
+def save(release: Release, path: Path) -> None:
+    """Write a release that was made in memory."""
+    Folder.claim(path, release.mechanism, release.guarantee).finish(release)
+
+
+def write(release: Release, path: Path, progress: Progress = SILENT) -> None:
+    """All files of a release folder."""
+    from discreet.release.report import render
+
+    progress.stage("writing the release")
+    if release.codes is not None:
+        rows = decode(release.codes, release.schema, generator=np.random.default_rng(len(release.codes)))
+        pq.write_table(rows, path / "synthetic.parquet", compression="zstd")
+        _write_codes(release.codes, release.domain, path / "codes.parquet")
+    if release.measurements:
+        _write_measurements(release.measurements, path / "measurements.parquet")
+    if isinstance(release.answers, RelaxedRows):
+        _write_model(release.answers, path / "model.parquet")
+    if release.workload.size <= MOST_ANSWERS:
+        _write_answers(release, path / "answers.parquet")
+    (path / "report.html").write_text(render(release), encoding="utf-8")
+    _write_json(path / "release.json", to_json(release))
+
+
+def to_json(release: Release) -> dict[str, Any]:
+    """The content of release.json."""
+    guarantee = release.guarantee
+    spent = sum((charge.rho for charge in release.charges), Fraction(0))
+    omitted = {}
+    if release.workload.size > MOST_ANSWERS:
+        omitted["answers.parquet"] = f"more than {MOST_ANSWERS:,} queries; ask with `discreet answer`"
+    if release.codes is None:
+        omitted["synthetic.parquet"] = f"{release.mechanism} makes no rows"
+    return {
+        "format": FORMAT,
+        "mechanism": release.mechanism,
+        "settings": release.settings,
+        "guarantee": {
+            "in_words": guarantee.in_words(release.charges),
+            "epsilon": guarantee.epsilon,
+            "delta": guarantee.delta,
+            "rho": str(guarantee.rho),
+            "conversion": guarantee.conversion,
+            "neighbours": guarantee.neighbours.to_json(),
+            "spent_rho": float(spent),
+            "spent_epsilon": epsilon_of(spent, guarantee.delta, conversion=guarantee.conversion),
+        },
+        "certificate": None if release.certificate is None else release.certificate.to_json(),
+        "noise": "operating system entropy" if release.noise_seed is None else "seeded: for tests only",
+        "noise_seed": release.noise_seed,
+        "queries": release.workload.size,
+        "total": release.answers.total,
+        "answers_from": _KINDS[type(release.answers)],
+        "synthetic_rows": 0 if release.codes is None else len(release.codes),
+        "omitted": omitted,
+        "schema": release.schema.to_json(),
+        "workload": release.workload.to_json(),
+        "measurements": [_describe(found) for found in release.measurements],
+        "ledger": [charge.to_json() for charge in release.charges],
+        "notes": release.notes,
+        "versions": _versions(),
+    }
+
+
+def load(path: Path) -> Release:
+    """Read a release folder back."""
+    described = _read_json(path)
+    try:
+        schema = Schema.load(described["schema"])
+        guarantee = described["guarantee"]
+        neighbours = Neighbours(**guarantee["neighbours"])
+        measurements = _read_measurements(described["measurements"], path / "measurements.parquet")
+        certificate = described["certificate"]
+        return Release(
+            mechanism=described["mechanism"],
+            settings=described["settings"],
+            schema=schema,
+            workload=parse.workload(described["workload"], schema.domain),
+            guarantee=Guarantee(
+                guarantee["epsilon"],
+                guarantee["delta"],
+                Fraction(guarantee["rho"]),
+                guarantee["conversion"],
+                neighbours,
+            ),
+            charges=tuple(Charge.from_json(entry) for entry in described["ledger"]),
+            answers=_read_answers(described, schema.domain, measurements, path),
+            measurements=measurements,
+            codes=_read_codes(schema.domain, path / "codes.parquet"),
+            certificate=None if certificate is None else Certificate(**certificate),
+            noise_seed=described["noise_seed"],
+            notes=described["notes"],
+        )
+    except (KeyError, TypeError, ValueError, OSError, pa.ArrowException) as error:
+        raise BadRelease(f"{path} is damaged: {type(error).__name__}: {error}.") from None
+
+
+def charges_of(path: Path) -> tuple[float | None, list[Charge]]:
+    """Delta and charges of a release folder, finished or not, or of a ledger file."""
+    if path.is_file():
+        return None, read_file(path)[1]
+    if (path / "unfinished.json").is_file():
+        delta = json.loads((path / "unfinished.json").read_text(encoding="utf-8"))["delta"]
+        return delta, read_file(path / "ledger.jsonl")[1] if (path / "ledger.jsonl").is_file() else []
+    described = _read_json(path)
+    return described["guarantee"]["delta"], [Charge.from_json(entry) for entry in described["ledger"]]
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    if not path.is_dir():
+        raise BadRelease(
+            f"{path} is not a folder. A release is the folder that `discreet release --out` wrote."
+        )
+    if (path / "unfinished.json").is_file():
+        _, charges = charges_of(path)
+        spent = float(sum((charge.rho for charge in charges), Fraction(0)))
+        raise BadRelease(
+            f"{path} is unfinished: its run was interrupted after spending rho = {spent:.4g}. "
+            f"See `discreet ledger {path}`; what was charged stays charged."
+        )
+    try:
+        described = json.loads((path / "release.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise BadRelease(f"{path} holds no readable release.json, so it is not a release.") from None
+    if not isinstance(described, dict) or described.get("format") != FORMAT:
+        raise BadRelease(f"{path} is not a release of format {FORMAT}.")
+    return described
+
+
+def _write_json(path: Path, content: dict[str, Any]) -> None:
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _write_answers(release: Release, path: Path) -> None:
+    writer: pq.ParquetWriter | None = None
+    held: list[pa.Table] = []
+    try:
+        for batch in answer_batches(release.answers, release.schema, release.workload):
+            held.append(batch)
+            if sum(len(table) for table in held) >= _FLUSH:
+                writer = _flush(writer, held, path)
+        writer = _flush(writer, held, path)
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def _flush(writer: pq.ParquetWriter | None, held: list[pa.Table], path: Path) -> pq.ParquetWriter | None:
+    if held:
+        table = pa.concat_tables(held).unify_dictionaries()
+        writer = writer or pq.ParquetWriter(path, table.schema, compression="zstd")
+        writer.write_table(table)
+        held.clear()
+    return writer
+
+
+def _describe(found: Measurement) -> dict[str, Any]:
+    return {
+        "attributes": list(found.threshold.attributes),
+        "r": found.threshold.r,
+        "queries": len(found.counts),
+        "whole": found.cells is None,
+        "sigma_squared": str(found.sigma_squared),
+    }
+
+
+def _write_measurements(measurements: list[Measurement], path: Path) -> None:
+    schema = pa.schema([("measurement", pa.int32()), ("cell", pa.int64()), ("count", pa.int64())])
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        for number, found in enumerate(measurements):
+            cells = np.arange(len(found.counts)) if found.cells is None else found.cells
+            columns = [
+                pa.array(np.full(len(cells), number, dtype=np.int32)),
+                pa.array(cells),
+                pa.array(found.counts),
+            ]
+            writer.write_table(pa.Table.from_arrays(columns, schema=schema))
+
+
+def _read_measurements(described: list[dict[str, Any]], path: Path) -> list[Measurement]:
+    if not described:
+        return []
+    table = pq.read_table(path)
+    cells, counts = table["cell"].to_numpy(), table["count"].to_numpy()
+    found, start = [], 0
+    for entry in described:
+        stop = start + entry["queries"]
+        found.append(
+            Measurement(
+                Threshold(entry["attributes"], entry["r"]),
+                None if entry["whole"] else cells[start:stop],
+                counts[start:stop],
+                Fraction(entry["sigma_squared"]),
+            )
+        )
+        start = stop
+    return found
+
+
+def _write_model(model: RelaxedRows, path: Path) -> None:
+    columns = {}
+    for name, size in zip(model.domain.attributes, model.domain.sizes, strict=True):
+        flat = pa.array(np.ascontiguousarray(model.block(name).T).reshape(-1))
+        columns[name] = pa.FixedSizeListArray.from_arrays(flat, size)
+    table = pa.table(columns).replace_schema_metadata({"shares_of": str(1 << PRECISION)})
+    pq.write_table(table, path, compression="zstd")
+
+
+def _read_answers(
+    described: dict[str, Any], domain: Domain, measurements: list[Measurement], path: Path
+) -> Answers:
+    total, kind = described["total"], described["answers_from"]
+    if kind == "zeros":
+        return Zeros(domain, total)
+    if kind == "noisy-counts":
+        return NoisyCounts(domain, total, measurements)
+    table = pq.read_table(path / "model.parquet")
+    blocks = [
+        table[name].combine_chunks().flatten().to_numpy().reshape(-1, size).T
+        for name, size in zip(domain.attributes, domain.sizes, strict=True)
+    ]
+    return RelaxedRows(domain, total, np.concatenate(blocks))
+
+
+def _write_codes(codes: Codes, domain: Domain, path: Path) -> None:
+    columns = {
+        name: codes[:, at].astype(np.min_scalar_type(size - 1))
+        for at, (name, size) in enumerate(zip(domain.attributes, domain.sizes, strict=True))
+    }
+    pq.write_table(pa.table(columns), path, compression="zstd")
+
+
+def _read_codes(domain: Domain, path: Path) -> Codes | None:
+    if not path.is_file():
+        return None
+    table = pq.read_table(path)
+    return np.stack([table[name].to_numpy().astype(np.int64) for name in domain], axis=1)
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in _VERSIONS:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,59 @@
+"""Answers and measurements as Arrow tables that people can read without us."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from discreet.data.schema import Schema
+from discreet.queries.answers import GRID, Answers, pieces
+from discreet.queries.threshold import Threshold
+from discreet.queries.workload import Workload
+
+Ints = NDArray[np.int64]
+
+
+def answer_table(answers: Answers, schema: Schema, workload: Workload) -> pa.Table:
+    """One row per query: its threshold, its attributes and values in words, and the estimate."""
+    tables = list(answer_batches(answers, schema, workload))
+    return pa.concat_tables(tables).unify_dictionaries()
+
+
+def answer_batches(answers: Answers, schema: Schema, workload: Workload) -> Iterator[pa.Table]:
+    """The same, threshold by threshold."""
+    width = max(len(threshold.attributes) for threshold in workload)
+    for threshold in workload:
+        units = np.zeros(threshold.cells(workload.domain), dtype=np.int64)
+        for piece in pieces(answers, threshold):
+            units[piece.cells] = piece.values
+        columns = {"threshold": _constant(str(threshold), len(units))}
+        columns |= _in_words(threshold, schema, np.arange(len(units)), width)
+        columns["estimate"] = pa.array(units / GRID / max(1, answers.total))
+        yield pa.table(columns)
+
+
+def _in_words(threshold: Threshold, schema: Schema, cells: Ints, width: int) -> dict[str, pa.Array]:
+    """attribute_1, value_1, attribute_2, ...: empty where a threshold has fewer attributes."""
+    codes = schema.domain.project(threshold.attributes).unravel(cells)
+    columns = {}
+    for place in range(width):
+        if place < len(threshold.attributes):
+            name = threshold.attributes[place]
+            labels = pa.array(schema[name].labels(), type=pa.string())
+            value = pa.DictionaryArray.from_arrays(pa.array(codes[:, place], type=pa.int32()), labels)
+            columns[f"attribute_{place + 1}"] = _constant(name, len(cells))
+        else:
+            value = _constant(None, len(cells))
+            columns[f"attribute_{place + 1}"] = value
+        columns[f"value_{place + 1}"] = value
+    return columns
+
+
+def _constant(text: str | None, count: int) -> pa.DictionaryArray:
+    """One text, or nothing, `count` times."""
+    words = pa.array([] if text is None else [text], type=pa.string())
+    index = pa.nulls(count, pa.int32()) if text is None else pa.array(np.zeros(count, dtype=np.int32))
+    return pa.DictionaryArray.from_arrays(index, words)
