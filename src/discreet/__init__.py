@@ -1,3 +1,50 @@
-"""Answer millions of queries about a sensitive table, and publish synthetic rows, under differential privacy."""
+"""Answer millions of queries about a sensitive table, and publish synthetic rows, under differential privacy.
+
+table = discreet.read("people.csv", schema="schema.json")
+release = discreet.release(table, "all:3", epsilon=1.0)
+release.answer("age=39, sex=Male")
+release.rows()
+release.save("release")
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+__all__ = ["Domain", "Query", "Release", "Schema", "Table", "Threshold", "Workload", "evaluate", "read", "release"]
+
+if TYPE_CHECKING:
+    from discreet.compare.errors import evaluate
+    from discreet.data.domain import Domain
+    from discreet.data.schema import Schema
+    from discreet.data.table import Table, read
+    from discreet.publish.make import release
+    from discreet.publish.release import Release
+    from discreet.queries.threshold import Query, Threshold
+    from discreet.queries.workload import Workload
+
+_HOMES = {
+    "Domain": "discreet.data.domain",
+    "Query": "discreet.queries.threshold",
+    "Release": "discreet.publish.release",
+    "Schema": "discreet.data.schema",
+    "Table": "discreet.data.table",
+    "Threshold": "discreet.queries.threshold",
+    "Workload": "discreet.queries.workload",
+    "evaluate": "discreet.compare.errors",
+    "read": "discreet.data.table",
+    "release": "discreet.publish.make",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first used, so that importing the package is quick."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'discreet' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value

@@ -43,10 +43,6 @@ class BadRelease(DiscreetError):
     """A folder is not a finished release."""
 
 
-class Interrupted(DiscreetError):
-    """A run was stopped from outside; what it spent is recorded."""
-
-
 class Bug(Exception):
     """Something that should be impossible happened; please report it."""
 

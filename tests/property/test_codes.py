@@ -24,9 +24,7 @@ numbers = st.integers(-(2**52), 2**52)
 
 def entries(values: st.SearchStrategy[dict[str, Any]], *outsides: str) -> st.SearchStrategy[dict[str, Any]]:
     """Any kind with any rule for missing values and values outside."""
-    extra = st.fixed_dictionaries(
-        {"outside": st.sampled_from(["refuse", *outsides]), "missing": st.booleans()}
-    )
+    extra = st.fixed_dictionaries({"outside": st.sampled_from(["refuse", *outsides]), "missing": st.booleans()})
     return st.builds(lambda entry, more: entry | more, values, extra)
 
 
@@ -35,9 +33,7 @@ categorical = st.builds(
     st.one_of(
         st.lists(words, min_size=1, max_size=90, unique=True),
         st.lists(numbers, min_size=1, max_size=90, unique=True),
-        st.lists(finite, min_size=1, max_size=20, unique=True).filter(
-            lambda v: len({x + 0.0 for x in v}) == len(v)
-        ),
+        st.lists(finite, min_size=1, max_size=20, unique=True).filter(lambda v: len({x + 0.0 for x in v}) == len(v)),
         st.just([True, False]),
     ),
 )
@@ -56,9 +52,7 @@ dates = st.builds(
     st.tuples(st.dates(), st.dates()).map(lambda pair: [day.isoformat() for day in pair]),
     st.sampled_from(["year", "quarter", "month", "week", "day"]),
 )
-attributes = st.one_of(
-    entries(categorical, "other"), entries(st.one_of(integer, numeric, dates), "clip", "other")
-)
+attributes = st.one_of(entries(categorical, "other"), entries(st.one_of(integer, numeric, dates), "clip", "other"))
 
 
 @st.composite
@@ -96,13 +90,10 @@ def test_decoded_values_encode_to_the_same_codes(case: tuple[Schema, Any], seed:
 def test_so_do_decoded_values_written_as_text(case: tuple[Schema, Any]) -> None:
     schema, codes = case
     decoded = decode(codes, schema, generator=np.random.default_rng(0))
-    texts = {
-        name: [None if x is None else str(x) for x in decoded[name].to_pylist()]
-        for name in decoded.column_names
-    }
-    assert sorted_codes(
-        pa.table({name: pa.array(column, pa.string()) for name, column in texts.items()}), schema
-    ) == (codes.tolist())
+    texts = {name: [None if x is None else str(x) for x in decoded[name].to_pylist()] for name in decoded.column_names}
+    assert sorted_codes(pa.table({name: pa.array(column, pa.string()) for name, column in texts.items()}), schema) == (
+        codes.tolist()
+    )
 
 
 @given(coded_rows())
@@ -131,9 +122,7 @@ def test_sparse_counts_equal_brute_force(pairs: list[tuple[str, int]], data: st.
     row = st.tuples(*(st.integers(0, size - 1) for size in domain.sizes))
     codes = np.array(data.draw(st.lists(row, max_size=30)), dtype=np.int64).reshape(-1, len(domain))
     frame = pa.table({name: codes[:, place] for place, name in enumerate(domain.attributes)})
-    sets = [
-        names for length in range(1, len(domain) + 1) for names in combinations(domain.attributes, length)
-    ]
+    sets = [names for length in range(1, len(domain) + 1) for names in combinations(domain.attributes, length)]
     for names_, counted in zip(sets, read(frame, schema=domain).counts(sets), strict=True):
         columns = [domain.index(name) for name in names_]
         cells, values = np.unique(domain.project(names_).ravel(codes[:, columns]), return_counts=True)

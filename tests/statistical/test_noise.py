@@ -45,7 +45,7 @@ def fits(sample: NDArray[np.int64], kind: Noise) -> bool:
     variance = float((p * x**2).sum())
     spread_of_squares = sqrt(float((p * x**4).sum()) - variance**2)
     deviation = (float((sample.astype(np.float64) ** 2).mean()) - variance) / (spread_of_squares / sqrt(len(sample)))
-    return shape_fits and abs(deviation) < stats.norm.isf(5e-7)
+    return bool(shape_fits and abs(deviation) < stats.norm.isf(5e-7))
 
 
 KINDS: list[Noise] = [

@@ -104,16 +104,10 @@ def _add(commands: Commands[_Parser], name: str, summary: str, command: str, epi
 
 
 def _demo(commands: Commands[_Parser]) -> None:
-    parser = _add(
-        commands, "demo", "release all 3-way marginals of an invented population at epsilon 1", "demo"
-    )
+    parser = _add(commands, "demo", "release all 3-way marginals of an invented population at epsilon 1", "demo")
     parser.add_argument("--out", default="demo-release", metavar="DIR", help="folder to write (%(default)s)")
-    parser.add_argument(
-        "--rows", type=int, default=50_000, metavar="N", help="people to invent (%(default)s)"
-    )
-    parser.add_argument(
-        "--seed", type=int, metavar="N", help="make the run repeatable (the noise then is not secret)"
-    )
+    parser.add_argument("--rows", type=int, default=50_000, metavar="N", help="people to invent (%(default)s)")
+    parser.add_argument("--seed", type=int, metavar="N", help="make the run repeatable (the noise then is not secret)")
 
 
 def _schema(commands: Commands[_Parser]) -> None:
@@ -135,9 +129,7 @@ def _schema(commands: Commands[_Parser]) -> None:
 
 
 def _release(commands: Commands[_Parser]) -> None:
-    parser = _add(
-        commands, "release", "answer a workload and publish synthetic rows", "release", _RELEASE_EXAMPLES
-    )
+    parser = _add(commands, "release", "answer a workload and publish synthetic rows", "release", _RELEASE_EXAMPLES)
     parser.add_argument("data", metavar="DATA", help="CSV, Parquet or DuckDB file: private")
     parser.add_argument("--schema", required=True, metavar="S", help="public description of the table (JSON)")
     parser.add_argument("--workload", required=True, metavar="W", help="which queries matter; see below")
@@ -160,9 +152,7 @@ def _release(commands: Commands[_Parser]) -> None:
     )
     how.add_argument("--oversample", type=int, metavar="S", help="synthetic rows drawn from each relaxed row")
     privacy = parser.add_argument_group("privacy")
-    privacy.add_argument(
-        "--neighbours", default="replace-one", metavar="R", help="replace-one (default) or add-remove"
-    )
+    privacy.add_argument("--neighbours", default="replace-one", metavar="R", help="replace-one (default) or add-remove")
     privacy.add_argument(
         "--rows-per-person",
         type=int,
@@ -177,12 +167,8 @@ def _release(commands: Commands[_Parser]) -> None:
         metavar="SHARE",
         help="share of the budget that measures the largest error; 0 to skip (%(default)s)",
     )
-    privacy.add_argument(
-        "--conversion", metavar="C", help="tight or closed-form; default: the mechanism's own"
-    )
-    privacy.add_argument(
-        "--ledger", metavar="FILE", help="shared by all releases of one table; budgets add up"
-    )
+    privacy.add_argument("--conversion", metavar="C", help="tight or closed-form; default: the mechanism's own")
+    privacy.add_argument("--ledger", metavar="FILE", help="shared by all releases of one table; budgets add up")
     privacy.add_argument(
         "--ledger-epsilon",
         type=float,
@@ -190,40 +176,26 @@ def _release(commands: Commands[_Parser]) -> None:
         help="limit for the whole ledger, fixed when it is created",
     )
     seeds = parser.add_argument_group("seeds")
-    seeds.add_argument(
-        "--seed", type=int, metavar="N", help="repeatable noise, for tests and experiments only"
-    )
-    seeds.add_argument(
-        "--workload-seed", type=int, default=0, metavar="N", help="for random:k:m (%(default)s)"
-    )
+    seeds.add_argument("--seed", type=int, metavar="N", help="repeatable noise, for tests and experiments only")
+    seeds.add_argument("--workload-seed", type=int, default=0, metavar="N", help="for random:k:m (%(default)s)")
 
 
 def _answer(commands: Commands[_Parser]) -> None:
-    parser = _add(
-        commands, "answer", "answer queries from a release, free of charge", "answer", _ANSWER_EXAMPLES
-    )
+    parser = _add(commands, "answer", "answer queries from a release, free of charge", "answer", _ANSWER_EXAMPLES)
     parser.add_argument("dir", metavar="DIR", help="a release folder")
     parser.add_argument("queries", nargs="*", metavar="QUERY", help='such as "age=39, sex=Male"')
     parser.add_argument("--workload", metavar="W", help="answer a whole workload")
-    parser.add_argument(
-        "--workload-seed", type=int, default=0, metavar="N", help="for random:k:m (%(default)s)"
-    )
-    parser.add_argument(
-        "-o", "--output", metavar="answers.parquet", help="where to write a workload's answers"
-    )
+    parser.add_argument("--workload-seed", type=int, default=0, metavar="N", help="for random:k:m (%(default)s)")
+    parser.add_argument("-o", "--output", metavar="answers.parquet", help="where to write a workload's answers")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _evaluate(commands: Commands[_Parser]) -> None:
-    parser = _add(
-        commands, "evaluate", "compare a release with the true table (the output is NOT private)", "evaluate"
-    )
+    parser = _add(commands, "evaluate", "compare a release with the true table (the output is NOT private)", "evaluate")
     parser.add_argument("dir", metavar="DIR", help="a release folder")
     parser.add_argument("--data", required=True, metavar="DATA", help="the true table")
     parser.add_argument("--workload", metavar="W", help="default: the release's own")
-    parser.add_argument(
-        "--workload-seed", type=int, default=0, metavar="N", help="for random:k:m (%(default)s)"
-    )
+    parser.add_argument("--workload-seed", type=int, default=0, metavar="N", help="for random:k:m (%(default)s)")
     parser.add_argument("--json", action="store_true", help="print JSON")
     _table(parser)
 

@@ -5,23 +5,23 @@ from __future__ import annotations
 import json
 import time
 from argparse import Namespace
-from fractions import Fraction
 from pathlib import Path
 
 from discreet.apps.console import Console
+from discreet.compare.errors import evaluate as compare
 from discreet.data import population
 from discreet.data.draft import draft
 from discreet.data.schema import Schema
 from discreet.data.table import Table, read
 from discreet.errors import BadSetting, DiscreetError
-from discreet.evaluate.errors import evaluate as compare
+from discreet.privacy.ledger import total_of
 from discreet.privacy.loss import epsilon_of
+from discreet.publish.make import release as make
+from discreet.publish.release import Release
+from discreet.publish.report import render
+from discreet.publish.store import MOST_ANSWERS, charges_of
 from discreet.queries import parse
 from discreet.queries.answers import fraction
-from discreet.release.make import release as make
-from discreet.release.release import Release
-from discreet.release.report import render
-from discreet.release.store import MOST_ANSWERS, charges_of
 
 
 def demo(arguments: Namespace) -> None:
@@ -97,9 +97,7 @@ def release(arguments: Namespace) -> None:
 def answer(arguments: Namespace) -> None:
     """Answer queries in words, or a workload into a file."""
     if bool(arguments.queries) == bool(arguments.workload):
-        raise BadSetting(
-            'Give either queries, such as "age=39, sex=Male", or --workload W -o answers.parquet.'
-        )
+        raise BadSetting('Give either queries, such as "age=39, sex=Male", or --workload W -o answers.parquet.')
     opened = Release.open(arguments.dir)
     if arguments.queries:
         answers = {text: fraction(opened.answers, opened.query(text)) for text in arguments.queries}
@@ -107,9 +105,7 @@ def answer(arguments: Namespace) -> None:
             print(json.dumps(answers, ensure_ascii=False))
         else:
             for text, value in answers.items():
-                print(
-                    f"{value:.6f}  about {value * opened.answers.total:,.0f} of {opened.answers.total:,}  {text}"
-                )
+                print(f"{value:.6f}  about {value * opened.answers.total:,.0f} of {opened.answers.total:,}  {text}")
         return
     if not arguments.output:
         raise BadSetting("Say where the answers go, with -o answers.parquet.")
@@ -141,9 +137,7 @@ def evaluate(arguments: Namespace) -> None:
     _print_errors(found)
     print("Worst answers:")
     for worst in found["worst"]:
-        print(
-            f"  {worst['error']:.5f}  true {worst['truth']:.5f}  published {worst['answer']:.5f}  {worst['query']}"
-        )
+        print(f"  {worst['error']:.5f}  true {worst['truth']:.5f}  published {worst['answer']:.5f}  {worst['query']}")
 
 
 def report(arguments: Namespace) -> None:
@@ -157,15 +151,13 @@ def report(arguments: Namespace) -> None:
 def ledger(arguments: Namespace) -> None:
     """Show what was charged."""
     delta, charges = charges_of(Path(arguments.dir))
-    total = sum((charge.rho for charge in charges), Fraction(0))
+    total = total_of(charges)
     if arguments.json:
         entries = [charge.to_json() for charge in charges]
         print(json.dumps({"charges": entries, "rho": float(total), "delta": delta}, ensure_ascii=False))
         return
     for charge in charges:
-        print(
-            f"{float(charge.rho):12.6g}  {charge.event.name:10}  {charge.time:25}  {charge.run} {charge.label}"
-        )
+        print(f"{float(charge.rho):12.6g}  {charge.event.name:10}  {charge.time:25}  {charge.run} {charge.label}")
     print(f"{float(total):12.6g}  in all, of zero-concentrated DP (rho)")
     shown = delta or 1e-9
     print(f"{epsilon_of(total, shown):12.6g}  as epsilon, at delta {shown:.3g}")
@@ -181,11 +173,8 @@ def interrupted(arguments: Namespace) -> str:
         _, charges = charges_of(Path(out))
     except DiscreetError:
         return text
-    spent = float(sum((charge.rho for charge in charges), Fraction(0)))
-    return (
-        text
-        + f" {out} is unfinished; it spent rho = {spent:.4g}, which stays spent. See `discreet ledger {out}`."
-    )
+    spent = float(total_of(charges))
+    return text + f" {out} is unfinished; it spent rho = {spent:.4g}, which stays spent. See `discreet ledger {out}`."
 
 
 def _read(arguments: Namespace, schema: str | Schema) -> Table:
@@ -209,9 +198,7 @@ def _summarise(made: Release, folder: Path) -> None:
         sure = f"with {made.certificate.confidence:.0%} confidence"
         print(f"  certificate   largest error at most {made.certificate.bound:.4f} {sure}")
         if made.certificate.rows_bound is not None:
-            print(
-                f"                and at most {made.certificate.rows_bound:.4f} when counting the synthetic rows"
-            )
+            print(f"                and at most {made.certificate.rows_bound:.4f} when counting the synthetic rows")
     if rows:
         print(f"  synthetic     {rows:,} rows in {folder / 'synthetic.parquet'}")
     print(f"  report        {folder / 'report.html'}")

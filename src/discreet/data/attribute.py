@@ -48,9 +48,7 @@ class Attribute(ABC):
         if self.outside not in self.outside_choices:
             choices = ", ".join(map(repr, self.outside_choices))
             raise self.bad(f'"outside" must be one of {choices}, not {self.outside!r}')
-        if any(
-            not isinstance(text, str) or text != text.strip(BLANKS) or not text for text in self.missing or ()
-        ):
+        if any(not isinstance(text, str) or text != text.strip(BLANKS) or not text for text in self.missing or ()):
             raise self.bad('"missing" must be true or a list of texts without blanks around them')
         self._check()
         for text in self.missing or ():

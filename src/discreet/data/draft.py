@@ -67,7 +67,7 @@ def draft(source: Any, *, table: str | None = None) -> tuple[dict[str, Any], lis
     Raises:
         BadData: The source cannot be read, or no column can be described.
     """
-    from discreet.data.source import open_source, veiled  # noqa: PLC0415 - slow to import
+    from discreet.data.source import open_source, veiled  # slow to import
 
     origin = open_source(source, table=table)
     schema = veiled(lambda: _draft(origin), "The rows cannot be read to the end.")
@@ -89,7 +89,7 @@ def _draft(origin: Source) -> Schema:
 
 def _look(origin: Source) -> list[Glance]:
     """Summarise every column in one pass over the rows."""
-    from discreet.data.reading import trimmed  # noqa: PLC0415 - slow to import
+    from discreet.data.reading import trimmed  # slow to import
 
     rows = trimmed(origin.rows)
     summary = {"rows": rows.count()}
@@ -106,7 +106,7 @@ _KEYS = ("present", "distinct", "numbers", "wholes", "truths", "days", "low", "h
 
 
 def _summary(column: ir.Column) -> dict[str, Any]:
-    from discreet.data.reading import Reading  # noqa: PLC0415 - slow to import
+    from discreet.data.reading import Reading  # slow to import
 
     reading = Reading(column)
     number = reading.number.nullif(math.inf).nullif(-math.inf)
@@ -136,9 +136,7 @@ def _unfit(glance: Glance) -> str | None:
     if glance.distinct > 0.9 * glance.present:
         return "almost every row has its own text, as in a name or an identifier"
     if glance.distinct > MANY_VALUES:
-        return (
-            f"it has more than {MANY_VALUES} different texts; list those that matter and use an outside value"
-        )
+        return f"it has more than {MANY_VALUES} different texts; list those that matter and use an outside value"
     return None
 
 
@@ -168,7 +166,7 @@ def _categorical(glance: Glance, texts: list[str], common: dict[str, Any]) -> Ca
 
 def _texts(origin: Source, place: int) -> list[str]:
     """The different texts of a column, in order."""
-    from discreet.data.reading import Reading, trimmed  # noqa: PLC0415 - slow to import
+    from discreet.data.reading import Reading, trimmed  # slow to import
 
     reading = Reading(trimmed(origin.rows)[f"c{place}"])
     present = reading.column.as_table().filter(~reading.blank)

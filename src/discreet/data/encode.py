@@ -30,14 +30,12 @@ def encode(table: ir.Table, schema: Schema) -> ir.Table:
         One integer column per attribute, never null: a code, or -1 for a value outside the schema, or -2 for
         a missing value where the schema allows none.
     """
-    from discreet.data.reading import coded  # noqa: PLC0415 - Ibis is slow to import
+    from discreet.data.reading import coded  # Ibis is slow to import
 
     return coded(table, schema)
 
 
-def decode(
-    codes: CodeRows, schema: Schema, *, generator: np.random.Generator, labels: bool = False
-) -> pa.Table:
+def decode(codes: CodeRows, schema: Schema, *, generator: np.random.Generator, labels: bool = False) -> pa.Table:
     """Turn rows of codes into values of the schema.
 
     Integers, numbers and dates are drawn uniformly inside their bin, categories come with their own type,
@@ -50,7 +48,7 @@ def decode(
         generator: Where values inside a bin come from; they carry no private information.
         labels: Give the text of each code instead.
     """
-    import pyarrow as pa  # noqa: PLC0415 - slow to import
+    import pyarrow as pa  # slow to import
 
     rows = np.asarray(codes, dtype=np.int64)
     if rows.ndim != 2 or rows.shape[1] != len(schema):
@@ -58,9 +56,7 @@ def decode(
     if rows.size and (rows.min() < 0 or (rows >= np.array(schema.domain.sizes)).any()):
         raise BadSetting("codes must lie in the schema's domain; some do not.")
     columns = [
-        _label_column(attribute, rows[:, position])
-        if labels
-        else _column(attribute, rows[:, position], generator)
+        _label_column(attribute, rows[:, position]) if labels else _column(attribute, rows[:, position], generator)
         for position, attribute in enumerate(schema)
     ]
     return pa.Table.from_arrays(columns, names=[attribute.name for attribute in schema])

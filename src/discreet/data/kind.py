@@ -76,9 +76,7 @@ class Categorical(Attribute):
             return self.of_type("text")[text]
         with suppress(ValueError):
             return self.of_type("number").get(float(text))
-        return (
-            self.of_type("truth").get(text.lower() == "true") if text.lower() in ("true", "false") else None
-        )
+        return self.of_type("truth").get(text.lower() == "true") if text.lower() in ("true", "false") else None
 
     def of_type(self, wanted: str) -> dict[Scalar, int]:
         """Codes by value, for the values of one type: "text", "number" or "truth"."""
@@ -223,9 +221,7 @@ class Numeric(Attribute):
         return None
 
     def _details(self) -> dict[str, Any]:
-        return {
-            "edges": [int(edge) if abs(edge) < 1e15 and edge.is_integer() else edge for edge in self.edges]
-        }
+        return {"edges": [int(edge) if abs(edge) < 1e15 and edge.is_integer() else edge for edge in self.edges]}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -241,7 +241,7 @@ def _day(chance: Chance, age: Ints, quarter: Ints) -> NDArray[np.datetime64]:
 
 def _to_arrow(people: list[NDArray[Any]], *, missing: dict[str, NDArray[np.bool_]]) -> pa.Table:
     """Columns in the order of the schema, categories as texts."""
-    import pyarrow as pa  # noqa: PLC0415 - slow to import
+    import pyarrow as pa  # slow to import
 
     columns = {}
     for entry, drawn in zip(SCHEMA["attributes"], people, strict=True):

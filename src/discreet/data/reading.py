@@ -51,9 +51,7 @@ _VALUE, _ABSENT = "value of ", "absence of "
 
 def trimmed(table: ir.Table) -> ir.Table:
     """The same table, its texts without surrounding blanks."""
-    return table.mutate(
-        **{name: table[name].strip() for name, kind in table.schema().items() if kind.is_string()}
-    )
+    return table.mutate(**{name: table[name].strip() for name, kind in table.schema().items() if kind.is_string()})
 
 
 @dataclass(frozen=True)
@@ -161,9 +159,7 @@ def _join_lookups(table: ir.Table, attribute: Categorical) -> ir.Table:
         if len(lookup) > LONGEST_CASE:
             name = _joined_name(attribute, kind)
             keys = pa.array(lookup.keys(), getattr(pa, key_type)())
-            pairs = ibis.memtable(
-                pa.table({f"key of {name}": keys, name: pa.array(lookup.values(), pa.int64())})
-            )
+            pairs = ibis.memtable(pa.table({f"key of {name}": keys, name: pa.array(lookup.values(), pa.int64())}))
             key = getattr(Reading(table[attribute.name]), kind)
             table = table.left_join(pairs, key == pairs[f"key of {name}"]).drop(f"key of {name}")
     return table

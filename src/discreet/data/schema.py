@@ -113,9 +113,7 @@ def _read_json(path: Path) -> Mapping[str, Any]:
 def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     twice = [key for key, times in Counter(key for key, _ in pairs).items() if times > 1]
     if twice:
-        raise BadSchema(
-            f"The key {twice[0]!r} stands twice in one JSON object of the schema; keep one of them."
-        )
+        raise BadSchema(f"The key {twice[0]!r} stands twice in one JSON object of the schema; keep one of them.")
     return dict(pairs)
 
 

@@ -62,9 +62,7 @@ class Source:
         twice = [place for place, name in enumerate(self.columns) if name in self.columns[:place]]
         if twice:
             places = ", ".join(str(place + 1) for place in twice)
-            raise BadData(
-                f"Column names must be distinct; column {places} repeats an earlier one. Rename it."
-            )
+            raise BadData(f"Column names must be distinct; column {places} repeats an earlier one. Rename it.")
 
     def pick(self, names: Sequence[str]) -> ir.Table:
         """Some columns, numbered c0, c1, ... in the order asked for."""

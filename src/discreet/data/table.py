@@ -116,7 +116,7 @@ def read(source: Any, *, schema: SchemaSource | Schema, table: str | None = None
         BadData: The source cannot be read, lacks a column, or has rows outside the schema. The text counts
             such rows and never shows one.
     """
-    import duckdb  # noqa: PLC0415 - slow to import, like Ibis and Arrow behind `open_source`
+    import duckdb  # slow to import, like Ibis and Arrow behind `open_source`
 
     from discreet.data.source import open_source, veiled
 
@@ -133,9 +133,7 @@ def read(source: Any, *, schema: SchemaSource | Schema, table: str | None = None
         engine.execute("create table codes as select * from batches")
         engine.unregister("batches")
 
-    veiled(
-        copy, "The rows cannot be coded: one is malformed, or the engine lacks a function that this needs."
-    )
+    veiled(copy, "The rows cannot be coded: one is malformed, or the engine lacks a function that this needs.")
     _refuse_marked(known, tally)
     return Table(known, engine)
 
@@ -152,9 +150,7 @@ def _compact(batches: pa.RecordBatchReader, domain: Domain, tally: NDArray[np.in
     def passed() -> Iterator[pa.RecordBatch]:
         for batch in batches:
             columns = [column.to_numpy(zero_copy_only=False) for column in batch.columns]
-            tally[:] += [
-                [np.count_nonzero(codes == mark) for codes in columns] for mark in (OUTSIDE, MISSING)
-            ]
+            tally[:] += [[np.count_nonzero(codes == mark) for codes in columns] for mark in (OUTSIDE, MISSING)]
             smaller = [codes.astype(kind) for codes, kind in zip(columns, types, strict=True)]
             yield pa.record_batch([pa.array(codes) for codes in smaller], schema=layout)
 

@@ -4,40 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from fractions import Fraction
 from typing import Any
 
 from discreet import _check
 from discreet.errors import BadSetting
 from discreet.mechanisms import direct
 from discreet.mechanisms.adaptive import Outcome
+from discreet.mechanisms.job import Job
 from discreet.privacy.curator import Curator, require_measurable
-from discreet.progress import Progress
 from discreet.queries.workload import Workload
 
 
 @dataclass(frozen=True)
 class NoSettings:
     """A mechanism with nothing to set."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """What a mechanism is given besides the gate: all of it public.
-
-    Attributes:
-        workload: What matters.
-        rho: What may be spent.
-        settings: The mechanism's own settings.
-        seed: For random choices that carry no privacy, such as where a fit starts.
-        progress: Who hears about it.
-    """
-
-    workload: Workload
-    rho: Fraction
-    settings: Any
-    seed: int
-    progress: Progress
 
 
 @dataclass(frozen=True)

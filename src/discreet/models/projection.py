@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from discreet.data.domain import Domain
-from discreet.models import transform
+from discreet.models import tiles, transform
+from discreet.models.tiles import Bucket
 from discreet.privacy.curator import Measurement
 from discreet.progress import SILENT, Progress
 
@@ -41,6 +42,14 @@ class ProjectionSettings:
     transform: str = "sparsemax"
 
 
+class _Queries(NamedTuple):
+    """Single queries: the bits each names, coefficients of their symmetric polynomials, and noisy fractions."""
+
+    bits: jax.Array
+    coefficient: jax.Array
+    target: jax.Array
+
+
 def start(domain: Domain, rows: int, kind: str, seed: int) -> jax.Array:
     """Random relaxed rows (bits x rows), uniform on [-1, 1] before the transform, as published."""
     x = jax.random.uniform(jax.random.key(seed), (domain.bits, rows), minval=-1.0, maxval=1.0)
@@ -62,19 +71,24 @@ def project(
     progress: Progress = SILENT,
 ) -> jax.Array:
     """Relaxed rows whose answers come closest to the measured ones in squared distance."""
-    queries = _queries(domain, measurements, total)
+    targets = _targets(domain, measurements, total)
     state: Any = (parameters, jnp.zeros_like(parameters), jnp.zeros_like(parameters), 0, jnp.inf, False)
     progress.stage("projection", settings.steps)
     while int(state[3]) < settings.steps and not bool(state[5]):
         limit = min(settings.steps, int(state[3]) + _STRETCH)
-        state = _stretch(domain, settings, state, limit, queries)
+        state = _stretch(domain, settings, state, limit, targets)
         progress.step(int(state[3]))
     return jnp.asarray(state[0])
 
 
-def _queries(
-    domain: Domain, measurements: Sequence[Measurement], total: int
-) -> tuple[jax.Array, jax.Array, jax.Array]:
+def _targets(domain: Domain, measurements: Sequence[Measurement], total: int) -> _Queries | list[Bucket]:
+    """Whole marginals become tiles, single queries become arrays; a fit has one or the other."""
+    if all(found.cells is None for found in measurements):
+        return tiles.pack(domain, measurements, total=total, seed=0).buckets
+    return _queries(domain, measurements, total)
+
+
+def _queries(domain: Domain, measurements: Sequence[Measurement], total: int) -> _Queries:
     """Measured queries as arrays, padded so that few shapes are ever compiled.
 
     Each query becomes the one-hot bits it names (padded with a bit that is always zero) and coefficients of the
@@ -82,7 +96,7 @@ def _queries(
     coefficients and target zero.
     """
     width = max(len(found.threshold.attributes) for found in measurements)
-    bits, coefficients, targets = [], [], []
+    bits, coefficients, noisy = [], [], []
     for found in measurements:
         threshold = found.threshold
         names = threshold.attributes
@@ -94,15 +108,15 @@ def _queries(
         for factor, subset in threshold.terms():
             polynomial[len(subset)] = factor
         coefficients.append(np.tile(polynomial, (len(cells), 1)))
-        targets.append(found.counts / max(1, total))
-    many = sum(len(target) for target in targets)
+        noisy.append(found.counts / total)
+    many = sum(len(part) for part in noisy)
     padding = (1 << max(5, (many - 1).bit_length())) - many
     index = np.pad(np.concatenate(bits), ((0, padding), (0, 0)), constant_values=domain.bits)
     coefficient = np.pad(np.concatenate(coefficients), ((0, padding), (0, 0)))
-    return (
+    return _Queries(
         jnp.asarray(index, dtype=jnp.int32),
         jnp.asarray(coefficient, dtype=jnp.float32),
-        jnp.asarray(np.pad(np.concatenate(targets), (0, padding)), dtype=jnp.float32),
+        jnp.asarray(np.pad(np.concatenate(noisy), (0, padding)), dtype=jnp.float32),
     )
 
 
@@ -122,25 +136,32 @@ def answers(x: jax.Array, index: jax.Array, coefficient: jax.Array) -> jax.Array
     return jnp.sum(coefficient * means, axis=1)
 
 
+def _pull(x: jax.Array, targets: _Queries | list[Bucket]) -> tuple[jax.Array, jax.Array]:
+    """Squared distance of the answers to their targets, and its gradient."""
+    if isinstance(targets, _Queries):
+
+        def loss(x: jax.Array) -> jax.Array:
+            return jnp.sum((answers(x, targets.bits, targets.coefficient) - targets.target) ** 2)
+
+        return jax.value_and_grad(loss)(x)
+    padded = tiles.with_constants(x)
+    parts = [tiles.pull(padded, bucket, jnp.arange(len(bucket.y)), (0.0,)) for bucket in targets]
+    value = jnp.sum(jnp.stack([loss for loss, _ in parts]))
+    return value, jnp.sum(jnp.stack([half for _, half in parts]), axis=0)[:-2] * (2 / x.shape[1])
+
+
 @partial(jax.jit, static_argnums=(0, 1))
 def _stretch(
-    domain: Domain,
-    settings: ProjectionSettings,
-    state: Any,
-    limit: int,
-    queries: tuple[jax.Array, jax.Array, jax.Array],
+    domain: Domain, settings: ProjectionSettings, state: Any, limit: int, targets: _Queries | list[Bucket]
 ) -> Any:
     """Projected Adam steps up to a limit, or until the loss stalls."""
-    index, coefficient, target = queries
     keep = None if settings.transform == "softmax" else getattr(transform, settings.transform)
-
-    def loss(parameters: jax.Array) -> jax.Array:
-        rows = probabilities(domain, parameters, settings.transform)
-        return jnp.sum((answers(rows, index, coefficient) - target) ** 2)
 
     def step(state: Any) -> Any:
         parameters, mean, square, number, before, _ = state
-        value, gradient = jax.value_and_grad(loss)(parameters)
+        x, back = jax.vjp(lambda free: probabilities(domain, free, settings.transform), parameters)
+        value, outer = _pull(x, targets)
+        (gradient,) = back(outer)
         number = number + 1
         mean = 0.9 * mean + 0.1 * gradient
         square = 0.999 * square + 0.001 * gradient**2

@@ -39,7 +39,8 @@ class RelaxedRows:
     Attributes:
         domain: Public.
         total: Number of rows that answers are fractions of.
-        shares: bits x rows, integers; each attribute's block adds up to 2^PRECISION in every row.
+        shares: bits x rows, integers; each attribute's block adds up to 2^PRECISION in every row, unless the rows
+            were fitted in a box.
     """
 
     domain: Domain
@@ -47,8 +48,15 @@ class RelaxedRows:
     shares: NDArray[np.uint16]
 
     @staticmethod
-    def publish(domain: Domain, total: int, probabilities: NDArray[np.floating]) -> RelaxedRows:
-        """Round fitted probabilities (bits x rows) to the published precision, keeping every sum exact."""
+    def publish(
+        domain: Domain, total: int, probabilities: NDArray[np.floating], *, normalise: bool = True
+    ) -> RelaxedRows:
+        """Round fitted probabilities (bits x rows) to the published precision, keeping every sum exact.
+
+        Rows in a box (`normalise=False`) are only rounded: their entries need not add up to one.
+        """
+        if not normalise:
+            return RelaxedRows(domain, total, np.rint(probabilities * 2.0**PRECISION).astype(np.uint16))
         shares = np.empty(probabilities.shape, dtype=np.uint16)
         for start, size in zip(domain.offsets, domain.sizes, strict=True):
             shares[start : start + size] = _largest_remainder(probabilities[start : start + size])
@@ -126,13 +134,11 @@ class RelaxedRows:
         """
         codes = np.empty((self.rows, copies, len(self.domain)), dtype=np.int64)
         for column, name in enumerate(self.domain):
-            cumulative = np.cumsum(self._floats[name], axis=0).T / 2.0**PRECISION  # rows x values
+            cumulative = np.cumsum(self._floats[name], axis=0).T  # rows x values
+            cumulative /= np.maximum(1.0, cumulative[:, -1:])
             points = (np.arange(copies) + generator.random((self.rows, 1))) / copies
             drawn = np.stack(
-                [
-                    np.searchsorted(steps, at, side="right")
-                    for steps, at in zip(cumulative, points, strict=True)
-                ]
+                [np.searchsorted(steps, at, side="right") for steps, at in zip(cumulative, points, strict=True)]
             )
             codes[:, :, column] = generator.permuted(drawn, axis=1)
         flat = codes.reshape(-1, len(self.domain))

@@ -14,9 +14,7 @@ NAMES = ("sparsemax", "softmax", "box")
 
 def per_attribute(domain: Domain, function: Callable[[jax.Array], jax.Array], x: jax.Array) -> jax.Array:
     """Apply a function of (values x rows) to every attribute's block."""
-    blocks = [
-        function(x[start : start + size]) for start, size in zip(domain.offsets, domain.sizes, strict=True)
-    ]
+    blocks = [function(x[start : start + size]) for start, size in zip(domain.offsets, domain.sizes, strict=True)]
     return jnp.concatenate(blocks)
 
 

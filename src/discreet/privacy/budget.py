@@ -8,7 +8,7 @@ from fractions import Fraction
 from discreet import _check
 from discreet.errors import BudgetExceeded
 from discreet.privacy.event import Event
-from discreet.privacy.ledger import Charge, Ledger
+from discreet.privacy.ledger import Charge, Ledger, total_of
 
 
 class Budget:
@@ -39,7 +39,7 @@ class Budget:
     @property
     def spent(self) -> Fraction:
         """Sum of this run's charges."""
-        return sum((charge.rho for charge in self._charges), Fraction(0))
+        return total_of(self._charges)
 
     @property
     def remaining(self) -> Fraction:

@@ -254,9 +254,7 @@ class Curator:
         )
         return [Query(workload.thresholds[position], cell) for position, cell in drawn]
 
-    def worst(
-        self, workload: Workload, *, against: Answers, rho: Fraction, label: str = "certificate"
-    ) -> NoisyMaximum:
+    def worst(self, workload: Workload, *, against: Answers, rho: Fraction, label: str = "certificate") -> NoisyMaximum:
         """The largest |count - answer * total| over a workload, rounded up to a whole number, plus noise.
 
         Privacy:

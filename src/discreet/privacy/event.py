@@ -63,10 +63,6 @@ class SelectionEvent:
 
 Event = GaussianEvent | LaplaceEvent | SelectionEvent
 
-_WITH_ONE_FIELD: dict[str, type[GaussianEvent] | type[LaplaceEvent]] = {
-    kind.name: kind for kind in (GaussianEvent, LaplaceEvent)
-}
-
 
 def to_json(event: Event) -> dict[str, Any]:
     """Plain JSON; fractions are written exactly."""
@@ -78,12 +74,12 @@ def from_json(entry: dict[str, Any]) -> Event:
     """Read an event back; an unknown one is refused, never guessed."""
     name = entry.get("event", "")
     try:
+        if name == GaussianEvent.name:
+            return GaussianEvent(Fraction(entry["weighted_sensitivity"]))
+        if name == LaplaceEvent.name:
+            return LaplaceEvent(Fraction(entry["epsilon"]))
         if name == SelectionEvent.name:
             return SelectionEvent(int(entry["picks"]), Fraction(entry["epsilon"]))
-        if name in _WITH_ONE_FIELD:
-            kind = _WITH_ONE_FIELD[name]
-            (only,) = kind.__dataclass_fields__
-            return kind(Fraction(entry[only]))
     except (KeyError, TypeError, ValueError, ZeroDivisionError):
         raise BadLedger(f"A {name} event in the ledger is damaged.") from None
     raise BadLedger(f"The ledger holds an event of unknown kind {name!r}.")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -50,9 +50,12 @@ class Charge:
     def from_json(entry: dict[str, Any]) -> Charge:
         """Read a line back; its cost is computed again from the event."""
         event = events.from_json(entry)
-        return Charge(
-            str(entry.get("label", "")), event, str(entry.get("run", "")), str(entry.get("time", ""))
-        )
+        return Charge(str(entry.get("label", "")), event, str(entry.get("run", "")), str(entry.get("time", "")))
+
+
+def total_of(charges: Iterable[Charge]) -> Fraction:
+    """Sum of charges: zCDP losses add up."""
+    return sum((charge.rho for charge in charges), Fraction(0))
 
 
 @dataclass(frozen=True)
@@ -97,8 +100,8 @@ class Ledger:
 
     @property
     def total(self) -> Fraction:
-        """Sum of all charges: zCDP losses add up."""
-        return sum((charge.rho for charge in self._charges), Fraction(0))
+        """What all charges cost together."""
+        return total_of(self._charges)
 
     def record(self, event: Event, label: str) -> Charge:
         """Append one charge, or refuse it; on return it is safely on disk."""

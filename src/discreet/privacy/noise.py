@@ -5,9 +5,9 @@ proofs hold to the letter. Fast means: one table look-up per draw.
 
 The table holds floor(2^64 * CDF(x)), each entry certified by interval arithmetic on integers. A draw is a uniform
 64-bit word, the first bits of a real number U; where the word decides on which side of every CDF value U lies, the
-outcome is certain. A word that equals an entry, or falls beyond the table's ends, is extended by further bits
-against a table of higher precision (about one draw in 10^15). When the noise is very wide, or only a few draws are
-needed, building a table does not pay and exact rejection sampling is used instead.
+outcome is certain. A word that equals an entry (the first is 0 and the last is all ones, so this includes both tails)
+is extended by further bits against a table of higher precision: about one draw in 10^15. When the noise is very
+wide, or only a few draws are needed, building a table does not pay and exact rejection sampling is used instead.
 
 Reference: Canonne, Kamath, Steinke (2020), "The Discrete Gaussian for Differential Privacy".
 """
@@ -133,8 +133,7 @@ class _Table:
         starts = np.arange(2**guide_bits, dtype=np.uint64) << self._shift
         ends = starts | np.uint64((1 << (word - guide_bits)) - 1)
         low = np.searchsorted(self._floors, starts, side="left")
-        certain = (low == np.searchsorted(self._floors, ends, side="right")) & (low > 0)
-        certain &= low < len(floors)
+        certain = low == np.searchsorted(self._floors, ends, side="right")
         self._guide = np.where(certain, low, -1).astype(np.int32)
 
     @staticmethod
@@ -149,11 +148,9 @@ class _Table:
         open_ = np.flatnonzero(outcome < 0)
         rest = words[open_]
         position = np.searchsorted(self._floors, rest, side="right")
-        on_entry = self._floors[np.maximum(position, 1) - 1] == rest
-        undecided = on_entry | (position == 0) | (position == len(self._floors))
         outcome[open_] = position
         outcome += self._first
-        for index in open_[undecided]:
+        for index in open_[self._floors[position - 1] == rest]:
             outcome[index] = _extend(self._noise, int(words[index]), self._word, entropy)
         return outcome
 
@@ -165,13 +162,13 @@ def _extend(noise: Noise, known: int, bits: int, entropy: Entropy) -> int:
         bits += WORD
         first, floors = _cumulative(noise, bits)
         position = bisect_right(floors, known)
-        if 0 < position < len(floors) and floors[position - 1] != known:
+        if floors[position - 1] != known:
             return first + position
 
 
 @lru_cache(maxsize=8)
 def _cumulative(noise: Noise, word: int) -> tuple[int, list[int]]:
-    """floor(2^word * CDF(x)) for x = first, first + 1, ...: all x whose tails matter at this precision."""
+    """floor(2^word * CDF(x)) for x = first, first + 1, ...: from the last zero to the first that is all ones."""
     precision = 2 * word + 96
     while True:
         floors = _certified_floors(noise, word, precision)
@@ -192,20 +189,19 @@ def _certified_floors(noise: Noise, word: int, precision: int) -> tuple[int, lis
     total_high = 2 * (sum(high) + tail) - high[0]
     reach = len(low) - 1
     sum_low, sum_high = 0, tail
-    first, floors = 0, list[int]()
+    largest = (1 << word) - 1  # no CDF value reaches 1
+    floors: list[int] = []
     for x in range(-reach, reach + 1):
         sum_low += low[abs(x)]
         sum_high += high[abs(x)]
         floor = (sum_low << word) // total_high
-        if floor != (sum_high << word) // total_low:
-            if floor and floor < (1 << word) - 1:
-                return None
-            continue  # so deep in a tail that the entry cannot matter: such words are extended anyway
-        if floor and not floors:
+        if floor != min(largest, (sum_high << word) // total_low):
+            return None
+        if floor == 0:
+            floors.clear()
             first = x
-        if floors or floor:
-            floors.append(floor)
-        if floor >= (1 << word) - 1:
+        floors.append(floor)
+        if floor == largest:
             break
     return first, floors
 

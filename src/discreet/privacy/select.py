@@ -110,7 +110,8 @@ class _Urn:
         values, many = _merge(self._per_threshold)
         zeros = sum(scores.sizes) - int(many.sum())
         self._values = [0, *values.tolist()]
-        self._many = [zeros, *many.tolist()]
+        self._counted = [zeros, *many.tolist()]
+        self._many = list(self._counted)
         group_of = {score: group for group, score in enumerate(self._values)}
         for number in {number for number, _ in taken}:
             for score in scores.at(number, [cell for where, cell in taken if where == number]):
@@ -119,9 +120,7 @@ class _Urn:
 
     def _refresh(self) -> None:
         """Weigh the groups as they are now, relative to the best that is left."""
-        self._best = next(
-            score for score, many in zip(self._values[::-1], self._many[::-1], strict=True) if many
-        )
+        self._best = next(score for score, many in zip(self._values[::-1], self._many[::-1], strict=True) if many)
         drop = np.minimum(0.0, np.array(self._values, dtype=np.float64) - self._best) * float(self._exponent)
         # An upper bound of exp(drop) * 2^60 with a margin far above the error of floating-point exp.
         bound = np.floor(np.exp(drop) * (1 + 2.0**-30) * 2.0**_SCALE) + 1
@@ -168,10 +167,22 @@ class _Urn:
 
     def _draw_member(self, group: int) -> Pick:
         score = self._values[group]
+        if self._many[group] * _PATIENCE < self._counted[group]:
+            return self._draw_listed(score)
         while True:
             pick = self._draw_scored(score) if score else self._draw_zero()
             if pick not in self._taken:
                 return pick
+
+    def _draw_listed(self, score: int) -> Pick:
+        """A query with this score, uniformly among the few that are left of many."""
+        left = [
+            (number, int(cell))
+            for number in range(len(self._scores.sizes))
+            for cell in (self._scores.members(number, score) if score else self._scores.zeros(number))
+            if (number, int(cell)) not in self._taken
+        ]
+        return left[below(self._entropy, len(left))]
 
     def _draw_scored(self, score: int) -> Pick:
         """A query with this non-zero score, uniformly among all of them."""
@@ -186,8 +197,7 @@ class _Urn:
     def _draw_zero(self) -> Pick:
         """A query with score zero, uniformly among all of them."""
         zeros = [
-            size - int(many.sum())
-            for size, (_, many) in zip(self._scores.sizes, self._per_threshold, strict=True)
+            size - int(many.sum()) for size, (_, many) in zip(self._scores.sizes, self._per_threshold, strict=True)
         ]
         rank = below(self._entropy, sum(zeros))
         number = bisect_right(list(accumulate(zeros)), rank)

@@ -83,9 +83,7 @@ def _short_form(match: re.Match[str], domain: Domain, seed: int) -> list[Thresho
     if many > sets:
         raise BadWorkload(f"{match[0]}: there are only {sets:,} sets of {k} attributes.")
     if sets > _MOST_SETS:
-        raise BadWorkload(
-            f"{match[0]}: drawing from {sets:,} sets is more than the {_MOST_SETS:,} supported."
-        )
+        raise BadWorkload(f"{match[0]}: drawing from {sets:,} sets is more than the {_MOST_SETS:,} supported.")
     kept = sorted(int(i) for i in np.random.default_rng(seed).choice(sets, many, replace=False))
     every = combinations(domain.attributes, k)
     chosen, before = [], 0
@@ -157,8 +155,7 @@ def query(text: str, domain: Domain, code_of: Callable[[str, str], int]) -> Quer
         )
     ends = [*(later.start() for later in found[1:]), len(inside)]
     values = {
-        here[1]: code_of(here[1], inside[here.end() : end].strip())
-        for here, end in zip(found, ends, strict=True)
+        here[1]: code_of(here[1], inside[here.end() : end].strip()) for here, end in zip(found, ends, strict=True)
     }
     if len(values) != len(found):
         raise BadWorkload(f"{text!r} names an attribute twice.")

@@ -49,9 +49,7 @@ class Threshold:
             raise BadWorkload(f"A threshold's attributes must be distinct; got {' x '.join(names)}.")
         needed = len(names) if r is None else r
         if isinstance(needed, bool) or not isinstance(needed, int) or not 1 <= needed <= len(names):
-            raise BadWorkload(
-                f"r must be a whole number from 1 to {len(names)} for {' x '.join(names)}, not {r!r}."
-            )
+            raise BadWorkload(f"r must be a whole number from 1 to {len(names)} for {' x '.join(names)}, not {r!r}.")
         object.__setattr__(self, "attributes", names)
         object.__setattr__(self, "r", needed)
 
@@ -104,8 +102,7 @@ def expand(threshold: Threshold, domain: Domain, lookup: Lookup) -> Iterator[Spa
         return
     shape = domain.project(threshold.attributes).sizes
     parts = [
-        (coefficient, subset, _part(threshold, subset, domain, lookup))
-        for coefficient, subset in threshold.terms()
+        (coefficient, subset, _part(threshold, subset, domain, lookup)) for coefficient, subset in threshold.terms()
     ]
     stride = prod(shape[1:])
     step = max(1, _BLOCK // stride)
@@ -117,9 +114,7 @@ def expand(threshold: Threshold, domain: Domain, lookup: Lookup) -> Iterator[Spa
         yield Sparse.from_dense(block.reshape(-1), start=first * stride)
 
 
-def at_cells(
-    threshold: Threshold, cells: NDArray[np.int64], domain: Domain, lookup: Lookup
-) -> NDArray[np.int64]:
+def at_cells(threshold: Threshold, cells: NDArray[np.int64], domain: Domain, lookup: Lookup) -> NDArray[np.int64]:
     """Values of some queries of a threshold, from those of its marginals."""
     codes = domain.project(threshold.attributes).unravel(cells)
     column = {name: position for position, name in enumerate(threshold.attributes)}
@@ -130,9 +125,7 @@ def at_cells(
     return values
 
 
-def _part(
-    threshold: Threshold, subset: Attributes, domain: Domain, lookup: Lookup
-) -> Sparse | NDArray[np.int64]:
+def _part(threshold: Threshold, subset: Attributes, domain: Domain, lookup: Lookup) -> Sparse | NDArray[np.int64]:
     """A sub-marginal, dense unless it is the threshold's whole marginal."""
     if subset == threshold.attributes:
         return lookup(subset)

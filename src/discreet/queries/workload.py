@@ -34,20 +34,14 @@ class Workload:
     thresholds: tuple[Threshold, ...]
     weights: tuple[float, ...]
 
-    def __init__(
-        self, domain: Domain, thresholds: Iterable[Threshold], weights: Iterable[float] | None = None
-    ) -> None:
+    def __init__(self, domain: Domain, thresholds: Iterable[Threshold], weights: Iterable[float] | None = None) -> None:
         listed = list(thresholds)
         given = [1.0] * len(listed) if weights is None else list(weights)
         if len(given) != len(listed):
             raise BadWorkload(f"There are {len(listed)} thresholds but {len(given)} weights.")
         merged: dict[Threshold, float] = {}
         for threshold, weight in zip(listed, given, strict=True):
-            if (
-                isinstance(weight, bool)
-                or not isinstance(weight, int | float)
-                or not 0 < weight < float("inf")
-            ):
+            if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < float("inf"):
                 raise BadWorkload(f"The weight of {threshold} must be a positive number, not {weight!r}.")
             names = tuple(sorted(threshold.attributes, key=domain.index))
             domain.project(names).require_addressable()

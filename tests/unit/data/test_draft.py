@@ -67,9 +67,7 @@ def test_what_is_left_out_is_said(drafted: tuple[dict[str, Any], list[str]]) -> 
     assert left_out == ["person", "empty", "column 12"]
 
 
-def test_the_draft_says_that_it_saw_the_rows(
-    drafted: tuple[dict[str, Any], list[str]], tmp_path: Path
-) -> None:
+def test_the_draft_says_that_it_saw_the_rows(drafted: tuple[dict[str, Any], list[str]], tmp_path: Path) -> None:
     content, notes = drafted
     assert content["drafted_from_data"] is True
     assert content["notes"] == notes

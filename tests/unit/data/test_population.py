@@ -185,9 +185,7 @@ def test_attributes_depend_on_each_other(
 
 
 @pytest.mark.parametrize("name", ["education", "occupation", "income", "hours", "condition"])
-def test_sex_says_next_to_nothing_about_standing_or_health(
-    codes: dict[str, NDArray[np.int64]], name: str
-) -> None:
+def test_sex_says_next_to_nothing_about_standing_or_health(codes: dict[str, NDArray[np.int64]], name: str) -> None:
     assert information(codes["sex"], codes[name]) < 0.005
 
 

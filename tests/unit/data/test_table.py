@@ -60,9 +60,7 @@ def to_parquet(path: Path) -> Path:
 
 def to_database(path: Path) -> Path:
     with duckdb.connect(path / "t.duckdb") as engine:
-        engine.execute(
-            "create table \"odd \"\"name\" as select 3 age, 'M' sex union all values (4, 'F'), (3, 'M')"
-        )
+        engine.execute("create table \"odd \"\"name\" as select 3 age, 'M' sex union all values (4, 'F'), (3, 'M')")
     return path / "t.duckdb"
 
 
@@ -75,9 +73,7 @@ SOURCES: dict[str, Callable[[Path], Any]] = {
     "path as text": lambda path: str(to_csv(path)),
     "arrow": lambda _: FRAME,
     "pandas": lambda _: FRAME.to_pandas(),
-    "pandas, typed": lambda _: pd.DataFrame(
-        {"sex": ["M", "F", "M"], "age": [3.0, 4.0, 3.0]}, index=[7, 8, 9]
-    ),
+    "pandas, typed": lambda _: pd.DataFrame({"sex": ["M", "F", "M"], "age": [3.0, 4.0, 3.0]}, index=[7, 8, 9]),
     "pandas, numbered column": lambda _: FRAME.to_pandas().rename(columns={"extra": 0}),
     "polars": lambda _: pl.DataFrame({"sex": ["M", "F", "M"], "age": [3, 4, 3]}),
     "polars, categories": lambda _: pl.DataFrame({"sex": ["M", "F", "M"], "age": [3, 4, 3]}).cast(

@@ -31,17 +31,16 @@ from discreet.errors import BadRelease
 from discreet.models.noisy import NoisyCounts
 from discreet.models.relaxed import PRECISION, RelaxedRows
 from discreet.privacy.curator import Measurement
-from discreet.privacy.ledger import Charge, read_file
-from discreet.privacy.loss import epsilon_of
+from discreet.privacy.ledger import Charge, read_file, total_of
 from discreet.privacy.neighbours import Neighbours
 from discreet.progress import SILENT, Progress
+from discreet.publish.certificate import Certificate
+from discreet.publish.release import Guarantee, Release
+from discreet.publish.rows import Codes
+from discreet.publish.tables import answer_batches
 from discreet.queries import parse
 from discreet.queries.answers import Answers, Zeros
 from discreet.queries.threshold import Threshold
-from discreet.release.certificate import Certificate
-from discreet.release.release import Guarantee, Release
-from discreet.release.rows import Codes
-from discreet.release.tables import answer_batches
 
 FORMAT = 1
 MOST_ANSWERS = 10**7
@@ -60,9 +59,7 @@ class Folder:
     def claim(path: Path, mechanism: str, guarantee: Guarantee) -> Folder:
         """Create the folder, or refuse one that holds anything, before any budget is spent."""
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise BadRelease(
-                f"{path} exists and is not an empty folder; choose another --out. Nothing was spent."
-            )
+            raise BadRelease(f"{path} exists and is not an empty folder; choose another --out. Nothing was spent.")
         try:
             path.mkdir(parents=True, exist_ok=True)
             promised = {"mechanism": mechanism, "epsilon": guarantee.epsilon, "delta": guarantee.delta}
@@ -91,7 +88,7 @@ def save(release: Release, path: Path) -> None:
 
 def write(release: Release, path: Path, progress: Progress = SILENT) -> None:
     """All files of a release folder."""
-    from discreet.release.report import render
+    from discreet.publish.report import render
 
     progress.stage("writing the release")
     if release.codes is not None:
@@ -104,14 +101,13 @@ def write(release: Release, path: Path, progress: Progress = SILENT) -> None:
         _write_model(release.answers, path / "model.parquet")
     if release.workload.size <= MOST_ANSWERS:
         _write_answers(release, path / "answers.parquet")
-    (path / "report.html").write_text(render(release), encoding="utf-8")
     _write_json(path / "release.json", to_json(release))
+    (path / "report.html").write_text(render(release), encoding="utf-8")
 
 
 def to_json(release: Release) -> dict[str, Any]:
     """The content of release.json."""
     guarantee = release.guarantee
-    spent = sum((charge.rho for charge in release.charges), Fraction(0))
     omitted = {}
     if release.workload.size > MOST_ANSWERS:
         omitted["answers.parquet"] = f"more than {MOST_ANSWERS:,} queries; ask with `discreet answer`"
@@ -128,8 +124,8 @@ def to_json(release: Release) -> dict[str, Any]:
             "rho": str(guarantee.rho),
             "conversion": guarantee.conversion,
             "neighbours": guarantee.neighbours.to_json(),
-            "spent_rho": float(spent),
-            "spent_epsilon": epsilon_of(spent, guarantee.delta, conversion=guarantee.conversion),
+            "spent_rho": float(total_of(release.charges)),
+            "spent_epsilon": guarantee.reached(release.charges),
         },
         "certificate": None if release.certificate is None else release.certificate.to_json(),
         "noise": "operating system entropy" if release.noise_seed is None else "seeded: for tests only",
@@ -194,12 +190,10 @@ def charges_of(path: Path) -> tuple[float | None, list[Charge]]:
 
 def _read_json(path: Path) -> dict[str, Any]:
     if not path.is_dir():
-        raise BadRelease(
-            f"{path} is not a folder. A release is the folder that `discreet release --out` wrote."
-        )
+        raise BadRelease(f"{path} is not a folder. A release is the folder that `discreet release --out` wrote.")
     if (path / "unfinished.json").is_file():
         _, charges = charges_of(path)
-        spent = float(sum((charge.rho for charge in charges), Fraction(0)))
+        spent = float(total_of(charges))
         raise BadRelease(
             f"{path} is unfinished: its run was interrupted after spending rho = {spent:.4g}. "
             f"See `discreet ledger {path}`; what was charged stays charged."
@@ -292,9 +286,7 @@ def _write_model(model: RelaxedRows, path: Path) -> None:
     pq.write_table(table, path, compression="zstd")
 
 
-def _read_answers(
-    described: dict[str, Any], domain: Domain, measurements: list[Measurement], path: Path
-) -> Answers:
+def _read_answers(described: dict[str, Any], domain: Domain, measurements: list[Measurement], path: Path) -> Answers:
     total, kind = described["total"], described["answers_from"]
     if kind == "zeros":
         return Zeros(domain, total)

@@ -15,16 +15,16 @@ from discreet.data.domain import Domain
 from discreet.data.schema import Schema
 from discreet.errors import BadRelease
 from discreet.privacy.curator import Measurement
-from discreet.privacy.ledger import Charge
+from discreet.privacy.ledger import Charge, total_of
 from discreet.privacy.loss import epsilon_of
 from discreet.privacy.neighbours import Neighbours
+from discreet.publish import rows
+from discreet.publish.certificate import Certificate
 from discreet.queries import parse
 from discreet.queries.answers import Answers, fraction
 from discreet.queries.parse import WorkloadLike
 from discreet.queries.threshold import Query
 from discreet.queries.workload import Workload
-from discreet.release import rows
-from discreet.release.certificate import Certificate
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,20 +48,23 @@ class Guarantee:
     conversion: str
     neighbours: Neighbours
 
+    def reached(self, charges: Sequence[Charge]) -> float:
+        """The epsilon that these charges amount to."""
+        return epsilon_of(total_of(charges), self.delta, conversion=self.conversion)
+
     def in_words(self, charges: Sequence[Charge]) -> str:
         """For people."""
-        spent = sum((charge.rho for charge in charges), Fraction(0))
         many = self.neighbours.rows_per_person
         whose = "one row" if many == 1 else f"up to {many} rows of one person"
         change = "replaced by any other" if self.neighbours.total_is_public else "added or removed"
-        if not spent:
+        if not charges:
             return "Nothing private was read, so nothing about any person is revealed."
-        reached = epsilon_of(spent, self.delta, conversion=self.conversion)
         return (
             f"With {whose} {change}, the chance of any outcome changes by a factor of at most "
             f"exp({self.epsilon:g}), up to a probability of {self.delta:.3g}: "
             f"({self.epsilon:g}, {self.delta:.3g})-differential privacy. "
-            f"Spent: rho = {float(spent):.4g} of zero-concentrated DP, which is epsilon = {reached:.4g}."
+            f"Spent: rho = {float(total_of(charges)):.4g} of zero-concentrated DP, which is epsilon = "
+            f"{self.reached(charges):.4g}."
         )
 
 
@@ -117,7 +120,7 @@ class Release:
             release.answer("age=39, sex=Male")     a number
             release.answer("all:2")                a pyarrow table with one row per query
         """
-        from discreet.release.tables import answer_table  # pyarrow loads when it is used
+        from discreet.publish.tables import answer_table  # pyarrow loads when it is used
 
         if isinstance(what, str) and "=" in what:
             return fraction(self.answers, self.query(what))
@@ -136,9 +139,7 @@ class Release:
         generator = np.random.default_rng(seed)
         codes = self.codes if count is None else rows.draw(self.answers, count, generator)
         if codes is None:
-            raise BadRelease(
-                f"{self.mechanism} publishes answers only; release with rap to have synthetic rows."
-            )
+            raise BadRelease(f"{self.mechanism} publishes answers only; release with rap to have synthetic rows.")
         return decode(codes, self.schema, generator=generator, labels=labels)
 
     def rows_as_answers(self) -> Answers | None:
@@ -149,13 +150,13 @@ class Release:
 
     def save(self, folder: str | Path) -> None:
         """Write the release folder, report included."""
-        from discreet.release.store import save
+        from discreet.publish.store import save
 
         save(self, Path(folder))
 
     @staticmethod
     def open(folder: str | Path) -> Release:
         """Read a release folder."""
-        from discreet.release.store import load
+        from discreet.publish.store import load
 
         return load(Path(folder))

@@ -14,10 +14,10 @@ from discreet.data.sparse import Sparse
 from discreet.data.table import Table
 from discreet.errors import BadData
 from discreet.progress import SILENT, Progress
+from discreet.publish.release import Release
 from discreet.queries.answers import GRID, Answers, fraction
 from discreet.queries.threshold import Attributes, Query, Threshold, at_cells, expand
 from discreet.queries.workload import Workload
-from discreet.release.release import Release
 
 _BATCH = 128
 """Thresholds whose marginals are counted together."""
@@ -62,9 +62,7 @@ def evaluate(
     Not private: keep the result on the owner's side.
     """
     if table.domain != release.domain:
-        raise BadData(
-            "The table's domain is not the release's: use the schema that the release was made with."
-        )
+        raise BadData("The table's domain is not the release's: use the schema that the release was made with.")
     asked = workload or release.workload
     found = {
         "private": False,
@@ -99,9 +97,7 @@ def errors(
             here += float(size.sum(dtype=np.float64))
             squared += float(np.square(size, dtype=np.float64).sum())
             top = np.argpartition(size, -worst)[-worst:] if len(size) > worst else np.arange(len(size))
-            largest = heapq.nlargest(
-                worst, largest + [(int(size[at]), number, int(piece.cells[at])) for at in top]
-            )
+            largest = heapq.nlargest(worst, largest + [(int(size[at]), number, int(piece.cells[at])) for at in top])
         absolute += here
         if threshold.is_marginal:
             distances.append(here / scale / 2)
@@ -113,8 +109,7 @@ def errors(
         rmse=(squared / workload.size) ** 0.5 / scale,
         mean_tvd=float(np.mean(distances)) if distances else None,
         worst=[
-            _describe(answers, table, Query(workload.thresholds[number], cell), schema)
-            for _, number, cell in largest
+            _describe(answers, table, Query(workload.thresholds[number], cell), schema) for _, number, cell in largest
         ],
     )
 
@@ -146,7 +141,5 @@ def in_words(query: Query, schema: Schema) -> str:
     """The form that `discreet answer` reads."""
     names = query.threshold.attributes
     codes = schema.domain.project(names).unravel([query.cell])[0]
-    listed = ", ".join(
-        f"{name}={schema[name].labels()[code]}" for name, code in zip(names, codes, strict=True)
-    )
+    listed = ", ".join(f"{name}={schema[name].labels()[code]}" for name, code in zip(names, codes, strict=True))
     return listed if query.threshold.is_marginal else f"{query.threshold.r} of ({listed})"

@@ -70,8 +70,6 @@ def distance(workload: Workload, one: Answers, other: Answers) -> float:
     """Largest difference between two sets of public answers, as a fraction of the rows."""
     largest = 0
     for threshold in workload:
-        for piece in expand(
-            threshold, workload.domain, lambda subset: one.units(subset).minus(other.units(subset))
-        ):
+        for piece in expand(threshold, workload.domain, lambda subset: one.units(subset).minus(other.units(subset))):
             largest = max(largest, int(np.abs(piece.values).max(initial=0)))
     return largest / GRID / one.total

@@ -17,7 +17,8 @@ from discreet.data.table import Table
 from discreet.errors import BadData, BadSetting
 from discreet.mechanisms import catalogue
 from discreet.mechanisms.adaptive import Outcome
-from discreet.mechanisms.catalogue import Job, Mechanism
+from discreet.mechanisms.catalogue import Mechanism
+from discreet.mechanisms.job import Job
 from discreet.models.relaxed import RelaxedRows
 from discreet.privacy.budget import Budget
 from discreet.privacy.curator import Curator
@@ -26,13 +27,13 @@ from discreet.privacy.ledger import Account, Ledger
 from discreet.privacy.loss import CONVERSIONS, rho_of
 from discreet.privacy.neighbours import Neighbours
 from discreet.progress import SILENT, Progress
+from discreet.publish import rows as synthetic
+from discreet.publish.certificate import certify
+from discreet.publish.release import Guarantee, Release
+from discreet.publish.store import Folder
 from discreet.queries import parse
 from discreet.queries.parse import WorkloadLike
 from discreet.queries.workload import Workload
-from discreet.release import rows as synthetic
-from discreet.release.certificate import certify
-from discreet.release.release import Guarantee, Release
-from discreet.release.store import Folder
 
 TOTAL_SHARE = Fraction(1, 50)
 """Share of the budget that pays for the number of rows where that is private."""
@@ -126,9 +127,7 @@ def release(
         workload=parse.workload(workload, table.domain, seed=workload_seed),
         mechanism=catalogue.find(mechanism),
         wanted=wanted,
-        guarantee=_guarantee(
-            table, epsilon, delta, conversion or catalogue.find(mechanism).conversion, relation
-        ),
+        guarantee=_guarantee(table, epsilon, delta, conversion or catalogue.find(mechanism).conversion, relation),
         certificate=certificate,
         oversample=oversample,
         seed=seed,
@@ -171,9 +170,7 @@ def run(plan: Plan, curator: Curator, entropy: Entropy, progress: Progress = SIL
     certified = None
     if certificate_rho:
         progress.stage("certificate: largest error")
-        certified = certify(
-            curator, plan.workload, answers=outcome.answers, rows=counted, rho=certificate_rho
-        )
+        certified = certify(curator, plan.workload, answers=outcome.answers, rows=counted, rho=certificate_rho)
     return Release(
         mechanism=plan.mechanism.name,
         settings=asdict(plan.settings),
@@ -220,9 +217,7 @@ def _check_plan(
     )
 
 
-def _guarantee(
-    table: Table, epsilon: float, delta: float | None, conversion: str, neighbours: Neighbours
-) -> Guarantee:
+def _guarantee(table: Table, epsilon: float, delta: float | None, conversion: str, neighbours: Neighbours) -> Guarantee:
     _check.positive("epsilon", epsilon)
     _check.one_of("conversion", conversion, CONVERSIONS)
     if delta is None:
@@ -239,9 +234,7 @@ def _guarantee(
     return Guarantee(epsilon, delta, rho_of(epsilon, delta, conversion=conversion), conversion, neighbours)
 
 
-def _synthesise(
-    outcome: Outcome, oversample: int | None, generator: np.random.Generator
-) -> synthetic.Codes | None:
+def _synthesise(outcome: Outcome, oversample: int | None, generator: np.random.Generator) -> synthetic.Codes | None:
     if not isinstance(outcome.answers, RelaxedRows):
         return None
     copies = oversample or synthetic.default_copies(outcome.answers)

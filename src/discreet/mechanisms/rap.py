@@ -1,0 +1,184 @@
+"""Relaxed adaptive projection: `rap-paper` as published, and `rap`, the best we can make of the idea.
+
+As published (Aydore et al. 2021, Algorithm 2; Avent and Korolova 2022, Algorithms 1-3), each of T rounds selects K
+queries with half of its budget, measures each of them alone with the other half, and projects onto relaxed rows by
+projected Adam. With T = 1 everything is measured and nothing selected.
+
+`rap` keeps the model and changes what is paid for and how it is fitted. A whole marginal costs no more than two of
+its cells, so marginals are measured whole and charged jointly; everything at once by default, or those that hold
+selected queries when rounds are asked for. The fit weighs marginals by their precision, starts from the last round's
+rows, and stops by an unbiased estimate of its own risk (`discreet.models.fit`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from discreet import _check
+from discreet.data.domain import Domain
+from discreet.errors import BadSetting
+from discreet.mechanisms.adaptive import Outcome, Schedule, adaptive
+from discreet.mechanisms.job import Job
+from discreet.models import fit, projection, transform
+from discreet.models.fit import FitSettings
+from discreet.models.projection import ProjectionSettings
+from discreet.models.relaxed import RelaxedRows
+from discreet.privacy.curator import Curator, Measurement, require_measurable
+from discreet.progress import Progress
+from discreet.queries.answers import Answers
+from discreet.queries.workload import Workload
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of `rap`.
+
+    Attributes:
+        rounds: T. With one round and no `per_round`, every marginal is measured at once.
+        per_round: K, queries selected in each round.
+        rows: n', relaxed rows; even.
+        max_steps: Most steps of one fit.
+    """
+
+    rounds: int = 1
+    per_round: int | None = None
+    rows: int = 1000
+    max_steps: int = FitSettings.max_steps
+
+    def __post_init__(self) -> None:
+        _check_schedule(self.rounds, self.per_round, self.rows)
+        _check.whole("max_steps", self.max_steps)
+        if self.rows % fit.GROUPS:
+            raise BadSetting(f"rows must be even, not {self.rows}: the fit judges one half of them by the other.")
+
+
+@dataclass(frozen=True)
+class PaperSettings:
+    """Settings of `rap-paper`, with the published constants.
+
+    Attributes:
+        rounds: T. With one round and no `per_round`, every query is measured at once.
+        per_round: K, queries selected in each round.
+        rows: n', relaxed rows.
+        rate: Adam's learning rate.
+        steps: Most steps of one projection.
+        tolerance: Stop when a step improves the loss by less than this share of it.
+        transform: sparsemax, softmax or box.
+    """
+
+    rounds: int = 16
+    per_round: int | None = 16
+    rows: int = 1000
+    rate: float = 0.001
+    steps: int = 5000
+    tolerance: float = 1e-7
+    transform: str = "sparsemax"
+
+    def __post_init__(self) -> None:
+        _check_schedule(self.rounds, self.per_round, self.rows)
+        _check.positive("rate", self.rate)
+        _check.whole("steps", self.steps)
+        _check.fraction("tolerance", self.tolerance)
+        _check.one_of("transform", self.transform, transform.NAMES)
+
+
+def run(curator: Curator, job: Job) -> Outcome:
+    """Relaxed projection of whole marginals."""
+    settings: Settings = job.settings
+    model = _Softmax(curator.domain, curator.total, settings, job.seed)
+    schedule = Schedule(settings.rounds, settings.per_round, whole=True)
+    return adaptive(curator, job.workload, model, rho=job.rho, schedule=schedule, progress=job.progress)
+
+
+def run_paper(curator: Curator, job: Job) -> Outcome:
+    """The published algorithm."""
+    settings: PaperSettings = job.settings
+    model = _Published(curator.domain, curator.total, settings, job.seed)
+    schedule = Schedule(settings.rounds, settings.per_round, whole=False, priced="singly")
+    return adaptive(curator, job.workload, model, rho=job.rho, schedule=schedule, progress=job.progress)
+
+
+def check(workload: Workload, settings: Settings | PaperSettings) -> None:
+    """Refuse a workload that does not fit, before anything is charged."""
+    if settings.per_round is None:
+        require_measurable(workload.domain, workload.marginals)
+    elif settings.rounds * settings.per_round > workload.size:
+        raise BadSetting(
+            f"{settings.rounds} rounds of {settings.per_round} queries are more than the workload's "
+            f"{workload.size:,}. Ask for fewer, or for --rounds 1 without --per-round, which measures everything."
+        )
+    elif isinstance(settings, Settings):
+        largest = sorted(workload.marginals, key=lambda names: -workload.domain.project(names).size)
+        require_measurable(workload.domain, largest[: settings.per_round])
+
+
+class _Softmax:
+    """The model of `rap`: softmax rows, fitted until their estimated risk stops falling."""
+
+    def __init__(self, domain: Domain, total: int, settings: Settings, seed: int) -> None:
+        self._domain, self._total, self._seed = domain, total, seed
+        self._settings = FitSettings(max_steps=settings.max_steps)
+        self._logits = fit.start(domain, settings.rows, self._settings, seed)
+        self._fits: list[dict[str, int]] = []
+
+    def answers(self) -> Answers:
+        return _publish(self._domain, self._total, fit.probabilities(self._domain, self._logits))
+
+    def fit(self, measurements: Sequence[Measurement], progress: Progress) -> None:
+        self._logits, taken = fit.fit(
+            self._domain,
+            self._logits,
+            measurements,
+            total=self._total,
+            settings=self._settings,
+            seed=self._seed,
+            progress=progress,
+        )
+        self._fits.append(taken)
+
+    def notes(self) -> dict[str, Any]:
+        return {"fits": self._fits}
+
+
+class _Published:
+    """The model of `rap-paper`: rows kept in place by a transform, moved by Adam."""
+
+    def __init__(self, domain: Domain, total: int, settings: PaperSettings, seed: int) -> None:
+        self._domain, self._total = domain, total
+        self._settings = ProjectionSettings(settings.rate, settings.steps, settings.tolerance, settings.transform)
+        self._parameters = projection.start(domain, settings.rows, settings.transform, seed)
+
+    def answers(self) -> Answers:
+        rows = projection.probabilities(self._domain, self._parameters, self._settings.transform)
+        return _publish(self._domain, self._total, rows, normalise=self._settings.transform != "box")
+
+    def fit(self, measurements: Sequence[Measurement], progress: Progress) -> None:
+        self._parameters = projection.project(
+            self._domain,
+            self._parameters,
+            measurements,
+            total=self._total,
+            settings=self._settings,
+            progress=progress,
+        )
+
+    def notes(self) -> dict[str, Any]:
+        return {}
+
+
+def _publish(domain: Domain, total: int, rows: jax.Array, *, normalise: bool = True) -> RelaxedRows:
+    return RelaxedRows.publish(domain, total, np.asarray(rows), normalise=normalise)
+
+
+def _check_schedule(rounds: int, per_round: int | None, rows: int) -> None:
+    _check.whole("rounds", rounds)
+    _check.whole("rows", rows)
+    if per_round is not None:
+        _check.whole("per_round", per_round)
+    elif rounds > 1:
+        raise BadSetting(f"{rounds} rounds need --per-round: how many queries each of them selects.")

@@ -1,0 +1,215 @@
+"""Fitting relaxed rows to whole noisy marginals, and stopping before the fit chases the noise.
+
+The rows are softmax rows, moved by mirror descent (exponentiated gradients) with momentum on batches of tiles, and
+the answer is an average of late iterates. The stop needs no truth and no budget. Half of the rows see y + g z and the
+other half y - g z, where y are the noisy measurements and z is fresh public noise of the same variance. For Gaussian
+noise y - z/g is independent of y + g z (data thinning), so each half can be judged on numbers it has never seen; the
+two noises cancel in the average of the halves, so nothing is lost in the answer. That gives an unbiased estimate of
+the squared distance between the model's answers and the truth, up to a constant, and the fit stops once it no longer
+falls. All of this is post-processing.
+
+References: Aydore et al. (2021) for relaxed rows; Neufeld et al. (2024), "Data thinning for convolution-closed
+distributions", and Oliveira et al. (2021), "Unbiased risk estimation in the normal means problem via coupled
+bootstrap techniques", for the estimate; Shamir, Zhang (2013) for the average.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.data.domain import Domain
+from discreet.models import tiles, transform
+from discreet.models.tiles import Bucket, Packed
+from discreet.privacy.curator import Measurement
+from discreet.progress import SILENT, Progress
+
+GROUPS = 2
+"""Halves of the rows: each is judged on what the other one has not seen."""
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """Constants of the fit; they were chosen on public data and hold for every table (see docs/rap.md).
+
+    Attributes:
+        step: Step size, divided by the largest number of attributes in a marginal.
+        momentum: Share of the velocity that survives a step.
+        averaging: Iterates are averaged with polynomial decay: about the last 1/averaging of them count.
+        thinning: g above.
+        batch_cells: Least number of cells in a step.
+        batch_share: Least share of all cells in a step.
+        overrun: Answer with the average at this multiple of the step of least estimated risk.
+        max_steps: Stop there in any case.
+        start: Standard deviation of the first logits.
+    """
+
+    step: float = 75.0
+    momentum: float = 0.9
+    averaging: float = 8.0
+    thinning: float = 0.5
+    batch_cells: int = 2**18
+    batch_share: float = 1 / 40
+    overrun: float = 1.3
+    max_steps: int = 1500
+    start: float = 0.5
+
+
+_STRETCH = 8
+"""Steps in one call of compiled code."""
+
+
+class _State(NamedTuple):
+    logits: jax.Array
+    velocity: jax.Array
+    average: jax.Array
+    step: jax.Array
+
+
+def start(domain: Domain, rows: int, settings: FitSettings, seed: int) -> jax.Array:
+    """Logits near zero, different for every row."""
+    return settings.start * jax.random.normal(jax.random.key(seed), (domain.bits, rows), jnp.float32)
+
+
+def probabilities(domain: Domain, logits: jax.Array) -> jax.Array:
+    """The rows that logits stand for."""
+    return transform.per_attribute(domain, transform.softmax, logits)
+
+
+def fit(
+    domain: Domain,
+    logits: jax.Array,
+    measurements: Sequence[Measurement],
+    *,
+    total: int,
+    settings: FitSettings,
+    seed: int,
+    progress: Progress = SILENT,
+) -> tuple[jax.Array, dict[str, int]]:
+    """Move relaxed rows towards whole noisy marginals; returns the logits and how many steps it took.
+
+    Args:
+        domain: Public.
+        logits: Where to start, bits x rows; the number of rows is even.
+        measurements: Whole marginals; in later calls the earlier ones must come first.
+        total: Rows that fractions are taken of.
+        settings: Constants.
+        seed: Public.
+        progress: Hears about steps.
+    """
+    packed = tiles.pack(domain, measurements, total=total, seed=seed)
+    batches = _Batches(packed, settings, seed)
+    load = _load(domain, measurements)
+    widest = max(len(found.threshold.attributes) for found in measurements)
+    state = _State(jnp.array(logits), jnp.zeros_like(logits), jnp.array(logits), jnp.float32(0))
+    least, best, done, check = np.inf, 0, 0, 0
+    kept: list[tuple[int, jax.Array]] = []
+    progress.stage("fit", settings.max_steps)
+    while True:
+        if done >= check:
+            risk = sum(
+                float(np.asarray(part, np.float64).sum()) for part in _risk(domain, settings, state, packed.buckets)
+            )
+            if risk < least:
+                least, best = risk, done
+                kept.clear()
+            kept.append((done, jnp.array(state.average)))
+            check = done + max(_STRETCH, done // 16)
+            if done >= settings.max_steps or done >= settings.overrun * best + 4 * _STRETCH:
+                break
+        state = _stretch(domain, settings, widest, state, packed.buckets, batches.take(), batches.scales, load)
+        done += _STRETCH
+        progress.step(done, f"least risk at {best}")
+    answer = next((logits for step, logits in kept if step >= settings.overrun * best), kept[-1][1])
+    return answer, {"steps": done, "least_risk_at": best}
+
+
+class _Batches:
+    """Which tiles each step looks at: every tile once per epoch, in a fresh order."""
+
+    def __init__(self, packed: Packed, settings: FitSettings, seed: int) -> None:
+        cells = sum(bucket.y[0].size * real for bucket, real in zip(packed.buckets, packed.real, strict=True))
+        share = min(1.0, max(settings.batch_share, settings.batch_cells / cells))
+        self._real = packed.real
+        self._counts = [min(real, tiles.roomy(int(np.ceil(real * share)))) for real in packed.real]
+        self._generator = np.random.default_rng(seed)
+        self._queues = [np.zeros(0, np.int32) for _ in packed.real]
+        self.scales = [jnp.float32(real / count) for real, count in zip(packed.real, self._counts, strict=True)]
+
+    def take(self) -> list[jax.Array]:
+        """For each bucket: steps x tiles."""
+        taken = []
+        for at, (real, count) in enumerate(zip(self._real, self._counts, strict=True)):
+            while len(self._queues[at]) < _STRETCH * count:
+                more = self._generator.permutation(real).astype(np.int32)
+                self._queues[at] = np.concatenate([self._queues[at], more])
+            head, self._queues[at] = np.split(self._queues[at], [_STRETCH * count])
+            taken.append(jnp.asarray(head.reshape(_STRETCH, count)))
+        return taken
+
+
+def _load(domain: Domain, measurements: Sequence[Measurement]) -> jax.Array:
+    """Per bit: how many marginals, weighted by precision, pull at its attribute. It evens out step sizes."""
+    smallest = min(float(found.sigma_squared) for found in measurements)
+    load: NDArray[np.float64] = np.zeros(len(domain))
+    for found in measurements:
+        for name in found.threshold.attributes:
+            load[domain.index(name)] += smallest / float(found.sigma_squared)
+    return jnp.asarray(np.repeat(np.maximum(load, 1e-9), domain.sizes)[:, None], jnp.float32)
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2), donate_argnums=3)
+def _stretch(
+    domain: Domain,
+    settings: FitSettings,
+    widest: int,
+    state: _State,
+    buckets: list[Bucket],
+    chosen: list[jax.Array],
+    scales: list[jax.Array],
+    load: jax.Array,
+) -> _State:
+    """A few steps of mirror descent with momentum."""
+    shifts = (settings.thinning, -settings.thinning)
+
+    def step(state: _State, chosen: list[jax.Array]) -> tuple[_State, None]:
+        x = tiles.with_constants(probabilities(domain, state.logits))
+        pulls = [
+            tiles.pull(x, bucket, ids, shifts)[1] * scale
+            for bucket, ids, scale in zip(buckets, chosen, scales, strict=True)
+        ]
+        natural = jnp.sum(jnp.stack(pulls), axis=0)[:-2] / load
+        centred = jnp.concatenate(
+            [
+                natural[first : first + size] - jnp.sum(natural[first : first + size] * x[first : first + size], axis=0)
+                for first, size in zip(domain.offsets, domain.sizes, strict=True)
+            ]
+        )
+        velocity = settings.momentum * state.velocity + (1 - settings.momentum) * centred
+        logits = state.logits - settings.step / widest * velocity
+        number = state.step + 1
+        weight = (settings.averaging + 1) / (number + settings.averaging)
+        return _State(logits, velocity, state.average + (logits - state.average) * weight, number), None
+
+    return jax.lax.scan(step, state, chosen)[0]
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _risk(domain: Domain, settings: FitSettings, state: _State, buckets: list[Bucket]) -> list[jax.Array]:
+    """Per tile: an unbiased estimate of the weighted |q - p|^2 - |p|^2, q the average answer and p the truth."""
+    x = tiles.with_constants(probabilities(domain, state.average))
+
+    def body(_: None, bucket: Bucket) -> tuple[None, jax.Array]:
+        one, other = tiles.answers(x, bucket.left, bucket.column, GROUPS)
+        q = (one + other) / 2
+        terms = q * q - 2 * q * bucket.y + (one - other) * bucket.z / settings.thinning
+        return None, jnp.sum(terms * bucket.weight[:, None])
+
+    return [jax.lax.scan(body, None, bucket)[1] for bucket in buckets]

@@ -1,0 +1,186 @@
+"""Tiles: whole noisy marginals cut into blocks of few distinct shapes, for fast and unbiased batches.
+
+A marginal is a matrix: its largest attribute gives the columns, all other attributes together give the rows. Rows of
+all marginals with the same column attribute are pooled, shuffled and cut into tiles of `HEIGHT` rows, so a tile is a
+random sample of the cells, marginals of any number of attributes fit the same compiled code, and a few column widths
+(padded by at most a third) are all the shapes there are. The answers of relaxed rows to a tile are one matrix product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.data.domain import Domain
+from discreet.privacy.curator import Measurement
+
+HEIGHT = 256
+"""Rows of a tile."""
+
+Array = NDArray[np.generic]
+
+
+class Bucket(NamedTuple):
+    """Tiles of one width. Bits index the one-hot encoding, followed by one bit that is always 1 and one always 0.
+
+    Attributes:
+        left: tiles x HEIGHT x factors: bits of every attribute but the column's, padded with the bit that is 1.
+        column: tiles x width: bits of the column attribute, padded with the bit that is 0.
+        y: tiles x HEIGHT x width: noisy fractions.
+        z: the same shape: fresh public noise with the standard deviation of the measurement.
+        weight: tiles x HEIGHT: smallest variance over this row's variance; 0 for padding.
+    """
+
+    left: jax.Array
+    column: jax.Array
+    y: jax.Array
+    z: jax.Array
+    weight: jax.Array
+
+
+class Packed(NamedTuple):
+    """All buckets, and how many tiles of each are real: the rest is padding, so that few shapes are compiled."""
+
+    buckets: list[Bucket]
+    real: list[int]
+
+
+def pack(domain: Domain, measurements: Sequence[Measurement], *, total: int, seed: int) -> Packed:
+    """Cut whole marginals into tiles.
+
+    The noise `z` depends on the seed and a measurement's position only: a list that grows at its end keeps it.
+    """
+    sigmas = [float(found.sigma_squared) ** 0.5 / total for found in measurements]
+    depth = max(1, *(len(found.threshold.attributes) - 1 for found in measurements))
+    pools: dict[str, list[tuple[Array, ...]]] = {}
+    for position, (found, sigma) in enumerate(zip(measurements, sigmas, strict=True)):
+        column, pooled = _as_matrix(domain, found, depth)
+        y = (pooled[1] / total).astype(np.float32)
+        z = sigma * np.random.default_rng((seed, position)).standard_normal(y.shape, np.float32)
+        weight = np.full(len(y), (min(sigmas) / sigma) ** 2, np.float32)
+        pools.setdefault(column, []).append((pooled[0], y, z.astype(np.float32), weight))
+    widths = _widths(domain, pools)
+    generator = np.random.default_rng(seed)
+    parts: dict[int, list[tuple[Array, ...]]] = {}
+    for name in sorted(pools, key=domain.index):
+        width = min(width for width in widths if width >= domain.size_of(name))
+        parts.setdefault(width, []).append(_tiles(domain, name, pools.pop(name), width, generator))
+    packed = Packed([], [])
+    for width in sorted(parts):
+        arrays = [np.concatenate(same) for same in zip(*parts.pop(width), strict=True)]
+        spare = roomy(len(arrays[0])) - len(arrays[0])
+        padded = [np.pad(array, ((0, spare), *[(0, 0)] * (array.ndim - 1))) for array in arrays]
+        packed.buckets.append(Bucket(*(jnp.asarray(array) for array in padded)))
+        packed.real.append(len(arrays[0]))
+    return packed
+
+
+def roomy(count: int) -> int:
+    """The next of 1, 2, ..., 8, 10, 12, 14, 16, 20, ...: few distinct numbers, at most a quarter larger."""
+    unit = 1 << max(0, (count - 1).bit_length() - 3)
+    return -(-count // unit) * unit
+
+
+def with_constants(x: jax.Array) -> jax.Array:
+    """Relaxed rows (bits x rows) with the two constant bits appended."""
+    rows = x.shape[1]
+    return jnp.concatenate([x, jnp.ones((1, rows), x.dtype), jnp.zeros((1, rows), x.dtype)])
+
+
+def answers(x: jax.Array, left: jax.Array, column: jax.Array, groups: int) -> jax.Array:
+    """Answers to one tile (groups x HEIGHT x width) of each of `groups` equal groups of rows."""
+    return _split(_product(_factors(x, left)), x[column], groups)
+
+
+def pull(x: jax.Array, bucket: Bucket, tiles: jax.Array, shifts: Sequence[float]) -> tuple[jax.Array, jax.Array]:
+    """Weighted squared residual over some tiles, and half its gradient times the rows of a group.
+
+    There is one group of rows for each shift; it is drawn towards y + shift * z.
+    """
+    groups = len(shifts)
+    shift = jnp.asarray(shifts, x.dtype)[:, None, None]
+
+    def body(summed: tuple[jax.Array, jax.Array], tile: jax.Array) -> tuple[tuple[jax.Array, jax.Array], None]:
+        loss, gradient = summed
+        left, column, y, z, weight = (array[tile] for array in bucket)
+        factors, right = _factors(x, left), x[column]
+        product = _product(factors)
+        residual = _split(product, right, groups) - y - shift * z
+        pulled = residual * weight[:, None]
+        gradient = gradient.at[column].add(_join(jnp.swapaxes(pulled, 1, 2), product, groups))
+        back = _join(pulled, right, groups)
+        for at in range(len(factors)):
+            gradient = gradient.at[left[:, at]].add(_product([back, *factors[:at], *factors[at + 1 :]]))
+        return (loss + jnp.sum(pulled * residual), gradient), None
+
+    return jax.lax.scan(body, (jnp.zeros((), x.dtype), jnp.zeros_like(x)), tiles)[0]
+
+
+def _factors(x: jax.Array, left: jax.Array) -> list[jax.Array]:
+    return [x[left[:, at]] for at in range(left.shape[1])]
+
+
+def _product(arrays: Sequence[jax.Array]) -> jax.Array:
+    product = arrays[0]
+    for array in arrays[1:]:
+        product = product * array
+    return product
+
+
+def _split(left: jax.Array, right: jax.Array, groups: int) -> jax.Array:
+    """left @ right.T / rows, for each group of rows on its own."""
+    size = left.shape[1] // groups
+    cut = [slice(at * size, (at + 1) * size) for at in range(groups)]
+    return jnp.stack([left[:, part] @ right[:, part].T / size for part in cut])
+
+
+def _join(weights: jax.Array, values: jax.Array, groups: int) -> jax.Array:
+    """weights[group] @ values for each group of rows, side by side."""
+    size = values.shape[1] // groups
+    return jnp.concatenate([weights[at] @ values[:, at * size : (at + 1) * size] for at in range(groups)], axis=1)
+
+
+def _as_matrix(domain: Domain, found: Measurement, depth: int) -> tuple[str, tuple[Array, NDArray[np.int64]]]:
+    """Column attribute, bits of every row's factors, and the noisy counts as rows x columns."""
+    names = found.threshold.attributes
+    shape = domain.project(names).sizes
+    axis = int(np.argmax(shape))
+    counts = np.moveaxis(found.counts.reshape(shape), axis, -1).reshape(-1, shape[axis])
+    left = np.full((len(counts), depth), domain.bits, np.int32)
+    rest = [name for name in names if name != names[axis]]
+    for at, (name, codes) in enumerate(zip(rest, np.indices([domain.size_of(name) for name in rest]), strict=True)):
+        left[:, at] = codes.reshape(-1) + domain.offsets[domain.index(name)]
+    return names[axis], (left, counts)
+
+
+def _widths(domain: Domain, columns: Iterable[str]) -> list[int]:
+    """Widths such that every column size fits one that is at most a third larger."""
+    widths: list[int] = []
+    for size in sorted({domain.size_of(name) for name in columns}, reverse=True):
+        if not widths or size < 0.75 * widths[-1]:
+            widths.append(size)
+    return widths
+
+
+def _tiles(
+    domain: Domain, name: str, pool: list[tuple[Array, ...]], width: int, generator: np.random.Generator
+) -> tuple[Array, ...]:
+    """The pooled rows of one column attribute, shuffled and cut."""
+    left, y, z, weight = (np.concatenate(same) for same in zip(*pool, strict=True))
+    order = generator.permutation(len(y))
+    tiles = -(-len(y) // HEIGHT)
+    fill, slack, zero = tiles * HEIGHT - len(y), width - y.shape[1], domain.bits + 1
+    start = domain.offsets[domain.index(name)]
+    column = np.pad(np.arange(start, start + y.shape[1], dtype=np.int32), (0, slack), constant_values=zero)
+    return (
+        np.pad(left[order], ((0, fill), (0, 0)), constant_values=zero).reshape(tiles, HEIGHT, -1),
+        np.tile(column, (tiles, 1)),
+        np.pad(y[order], ((0, fill), (0, slack))).reshape(tiles, HEIGHT, width),
+        np.pad(z[order], ((0, fill), (0, slack))).reshape(tiles, HEIGHT, width),
+        np.pad(weight[order], (0, fill)).reshape(tiles, HEIGHT),
+    )

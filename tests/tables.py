@@ -1,0 +1,50 @@
+"""Small tables for tests, without any engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.data.domain import Domain
+from discreet.data.sparse import Sparse
+
+DOMAIN = Domain({"age": 4, "sex": 2, "race": 3, "one": 1})
+
+
+@dataclass
+class CodedTable:
+    """What the Curator needs of a table, and a record of what it read."""
+
+    domain: Domain
+    codes: NDArray[np.int64]
+    reads: list[tuple[str, ...]] = field(default_factory=list)
+
+    def rows(self) -> int:
+        return len(self.codes)
+
+    def counts(self, sets: Sequence[tuple[str, ...]]) -> list[Sparse]:
+        self.reads += sets
+        return [self._count(attributes) for attributes in sets]
+
+    def _count(self, attributes: tuple[str, ...]) -> Sparse:
+        columns = [self.domain.index(name) for name in attributes]
+        cells = self.domain.project(attributes).ravel(self.codes[:, columns])
+        found, many = np.unique(cells, return_counts=True)
+        return Sparse(found, many)
+
+
+def random_table(rows: int, *, domain: Domain = DOMAIN, seed: int = 0) -> CodedTable:
+    rng = np.random.default_rng(seed)
+    return CodedTable(domain, np.stack([rng.integers(size, size=rows) for size in domain.sizes], axis=1))
+
+
+def brute_force(table: CodedTable, attributes: tuple[str, ...], r: int) -> NDArray[np.int64]:
+    """Counts of every query of a threshold, straight from its definition."""
+    domain = table.domain.project(attributes)
+    rows = table.codes[:, [table.domain.index(name) for name in attributes]]
+    targets = domain.unravel(np.arange(domain.size))
+    matches = (rows[None, :, :] == targets[:, None, :]).sum(axis=2)
+    return np.asarray((matches >= r).sum(axis=1))

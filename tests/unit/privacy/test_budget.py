@@ -1,0 +1,127 @@
+import json
+import multiprocessing
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from discreet.data.domain import Domain
+from discreet.errors import BadLedger, BudgetExceeded
+from discreet.privacy import event as events
+from discreet.privacy.budget import Budget
+from discreet.privacy.event import Event, GaussianEvent, LaplaceEvent, SelectionEvent
+from discreet.privacy.ledger import Account, Ledger, read_file
+from discreet.privacy.neighbours import Neighbours
+
+ACCOUNT = Account(Domain({"sex": 2, "age": 85}), Neighbours())
+EVENTS: list[Event] = [
+    GaussianEvent(Fraction(1, 7)),
+    LaplaceEvent(Fraction(1, 3)),
+    SelectionEvent(4, Fraction(1, 9)),
+]
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=lambda event: event.name)
+def test_events_round_trip_and_keep_their_cost(event: Event) -> None:
+    back = events.from_json(json.loads(json.dumps(events.to_json(event))))
+    assert back == event
+    assert back.rho == event.rho
+
+
+def test_costs_of_events() -> None:
+    assert GaussianEvent(Fraction(1, 7)).rho == Fraction(1, 14)
+    assert LaplaceEvent(Fraction(1, 3)).rho == Fraction(1, 18)
+    assert SelectionEvent(4, Fraction(1, 9)).rho == Fraction(4, 8 * 81)
+
+
+@pytest.mark.parametrize("entry", [{}, {"event": "magic"}, {"event": "gaussian"}, {"event": "laplace", "epsilon": "x"}])
+def test_unknown_or_damaged_events_are_refused(entry: dict[str, str]) -> None:
+    with pytest.raises(BadLedger):
+        events.from_json(entry)
+
+
+def test_a_budget_charges_exactly_and_refuses_beyond() -> None:
+    budget = Budget(Fraction(1, 2))
+    for _ in range(7):
+        budget.charge(GaussianEvent(Fraction(1, 7)), "seventh")
+    assert budget.remaining == 0
+    with pytest.raises(BudgetExceeded, match=r"'more' needs rho .*, but 0 of 0\.5 remains"):
+        budget.charge(GaussianEvent(Fraction(1, 10**9)), "more")
+    assert budget.spent == Fraction(1, 2)
+    assert len(budget.charges) == 7
+
+
+def test_a_refusal_says_what_was_spent_and_changes_nothing() -> None:
+    ledger = Ledger(ACCOUNT)
+    budget = Budget(Fraction(1, 10), [ledger])
+    budget.charge(GaussianEvent(Fraction(1, 10)), "first")
+    with pytest.raises(BudgetExceeded, match=r"0\.05 on 'first'"):
+        budget.charge(GaussianEvent(Fraction(1, 5)), "second")
+    assert ledger.total == Fraction(1, 20)
+
+
+def test_releases_of_one_table_add_up_in_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "people.ledger"
+    first = Ledger(ACCOUNT, path=path, limit=Fraction(1), run="one")
+    second = Ledger(ACCOUNT, path=path, run="two")
+    first.record(GaussianEvent(Fraction(1)), "a")
+    second.record(GaussianEvent(Fraction(1, 2)), "b")
+    assert second.total == Fraction(3, 4)
+    with pytest.raises(BudgetExceeded, match=r"shared ledger has 0\.25 of 1 left"):
+        first.record(GaussianEvent(Fraction(1)), "c")
+    header, charges = read_file(path)
+    assert header["limit_rho"] == "1"
+    assert [(charge.run, charge.label) for charge in charges] == [("one", "a"), ("two", "b")]
+
+
+def test_the_shared_ledger_refuses_before_the_runs_own_is_written(tmp_path: Path) -> None:
+    shared = Ledger(ACCOUNT, path=tmp_path / "shared", limit=Fraction(1, 100))
+    own = Ledger(ACCOUNT, path=tmp_path / "own")
+    budget = Budget(Fraction(1), [shared, own])
+    with pytest.raises(BudgetExceeded):
+        budget.charge(GaussianEvent(Fraction(1)), "too much")
+    assert budget.spent == shared.total == own.total == 0
+
+
+def _charge_many(path: Path) -> None:
+    ledger = Ledger(ACCOUNT, path=path)
+    for _ in range(20):
+        ledger.record(GaussianEvent(Fraction(1, 100)), "parallel")
+
+
+def test_parallel_runs_lose_no_charge(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    context = multiprocessing.get_context("spawn")
+    workers = [context.Process(target=_charge_many, args=(path,)) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert len(read_file(path)[1]) == 60
+
+
+def test_a_ledger_of_another_table_is_refused(tmp_path: Path) -> None:
+    Ledger(ACCOUNT, path=tmp_path / "ledger")
+    for other in (
+        Account(Domain({"sex": 3, "age": 85}), Neighbours()),
+        Account(ACCOUNT.domain, Neighbours("add-remove")),
+        Account(ACCOUNT.domain, Neighbours(rows_per_person=2)),
+    ):
+        with pytest.raises(BadLedger, match="belongs to another table"):
+            Ledger(other, path=tmp_path / "ledger")
+
+
+def test_damaged_ledgers_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    Ledger(ACCOUNT, path=path).record(GaussianEvent(Fraction(1)), "a")
+    whole = path.read_text()
+    path.write_text(whole[:-10])
+    with pytest.raises(BadLedger, match="ends in the middle of a line"):
+        Ledger(ACCOUNT, path=path)
+    path.write_text("name,age\n")
+    with pytest.raises(BadLedger, match="not a ledger"):
+        Ledger(ACCOUNT, path=path)
+    with pytest.raises(BadLedger, match="cannot be written"):
+        Ledger(ACCOUNT, path=tmp_path / "no" / "such" / "folder")
+    with pytest.raises(BadLedger, match="cannot be read"):
+        read_file(tmp_path / "nothing")
