@@ -92,7 +92,7 @@ def test_excluded_queries_are_out_of_the_draw() -> None:
     )
     weight = {(t, c): exp(0.25 * s) for t, table in enumerate(tables) for c, s in enumerate(table)}
     kept = {pick: w for pick, w in weight.items() if pick not in without}
-    chances = {}
+    chances: dict[tuple[Pick, ...], float] = {}
     for first, second in permutations(kept, 2):
         chances[first, second] = kept[first] / sum(kept.values()) * kept[second] / (sum(kept.values()) - kept[first])
     assert agrees(observed, chances)

@@ -8,6 +8,7 @@ value per attribute is an ordinary row. What is published is this model with pro
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -28,7 +29,7 @@ PRECISION = 14
 _DENSE = 2**24
 """Marginals with more cells than this are answered through the values each row supports."""
 
-_BLOCK = 2**20
+_BLOCK = 2**19
 """Entries of the products that are formed at once; small enough to stay in a processor's cache."""
 
 
@@ -78,20 +79,20 @@ class RelaxedRows:
         scale = self.total * GRID / (self.rows * 2.0 ** (PRECISION * len(attributes)))
         if prod(sizes) > _DENSE:
             return self._through_supports(attributes, scale)
-        *leading, last = [self._floats[name] for name in attributes]
-        if not leading:
-            return Sparse.from_dense(_to_units(last.sum(axis=1), scale))
-        right = np.ascontiguousarray(last.T)
-        per_value = prod(sizes[1:])
-        step = max(1, _BLOCK // (self.rows * prod(sizes[1:-1])))
-        dense = np.empty(prod(sizes), dtype=np.int64)
-        for first in range(0, sizes[0], step):
-            left = leading[0][first : first + step]
-            for factor in leading[1:]:
-                left = (left[:, None, :] * factor[None, :, :]).reshape(-1, self.rows)
-            block = (left @ right).reshape(-1)
-            dense[first * per_value : first * per_value + len(block)] = _to_units(block, scale)
-        return Sparse.from_dense(dense)
+        if len(attributes) == 1:
+            return Sparse.from_dense(_to_units(self._floats[attributes[0]].sum(axis=1), scale))
+        # One matrix product of two groups of attributes, cut where the groups are smallest.
+        cut = min(range(1, len(sizes)), key=lambda at: prod(sizes[:at]) + prod(sizes[at:]))
+        first, *others = [self._floats[name] for name in attributes[:cut]]
+        right = _outer([self._floats[name] for name in attributes[cut:]]).T
+        step = max(1, _BLOCK // (self.rows * prod(sizes[1:cut])))
+        dense = np.empty((prod(sizes[:cut]), prod(sizes[cut:])), dtype=np.int64)
+        done = 0
+        for begin in range(0, sizes[0], step):
+            block = _outer([first[begin : begin + step], *others]) @ right
+            dense[done : done + len(block)] = _to_units(block, scale)
+            done += len(block)
+        return Sparse.from_dense(dense.reshape(-1))
 
     def _through_supports(self, attributes: Attributes, scale: float) -> Sparse:
         """The same for a marginal too large to enumerate: only cells that some row supports are visited."""
@@ -143,6 +144,14 @@ class RelaxedRows:
             codes[:, :, column] = generator.permuted(drawn, axis=1)
         flat = codes.reshape(-1, len(self.domain))
         return flat[generator.permutation(len(flat))]
+
+
+def _outer(factors: Sequence[Floats]) -> Floats:
+    """Products of entries for every combination of values: combinations x rows."""
+    product = factors[0]
+    for factor in factors[1:]:
+        product = (product[:, None, :] * factor[None, :, :]).reshape(-1, factor.shape[1])
+    return product
 
 
 def _to_units(values: Floats, scale: float) -> NDArray[np.int64]:

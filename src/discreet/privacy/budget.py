@@ -8,7 +8,7 @@ from fractions import Fraction
 from discreet import _check
 from discreet.errors import BudgetExceeded
 from discreet.privacy.event import Event
-from discreet.privacy.ledger import Charge, Ledger, total_of
+from discreet.privacy.ledger import Charge, Ledger
 
 
 class Budget:
@@ -30,16 +30,12 @@ class Budget:
         self.total = Fraction(rho)
         self._ledgers = list(ledgers)
         self._charges: list[Charge] = []
+        self.spent = Fraction(0)
 
     @property
     def charges(self) -> tuple[Charge, ...]:
         """What this run has paid for, in order."""
         return tuple(self._charges)
-
-    @property
-    def spent(self) -> Fraction:
-        """Sum of this run's charges."""
-        return total_of(self._charges)
 
     @property
     def remaining(self) -> Fraction:
@@ -53,6 +49,7 @@ class Budget:
         for ledger in self._ledgers:
             ledger.record(event, label)
         self._charges.append(Charge(label, event))
+        self.spent += event.rho
 
     def _refusal(self, event: Event, label: str) -> str:
         lines = [

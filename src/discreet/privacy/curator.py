@@ -300,11 +300,11 @@ class Curator:
         return against.units(attributes).minus(self._counts[attributes].times(GRID))
 
     def _scores(self, threshold: Threshold, weight: int, against: Answers) -> Iterator[Sparse]:
-        coarse = GRID // SELECTION_GRID
+        shift = (GRID // SELECTION_GRID).bit_length() - 1
 
         def lookup(attributes: Attributes) -> Sparse:
             fine = against.units(attributes)
-            rounded = Sparse.from_pairs(fine.cells, (fine.values + coarse // 2) // coarse)
+            rounded = Sparse.from_pairs(fine.cells, (fine.values + (1 << shift - 1)) >> shift)
             return rounded.minus(self._counts[attributes].times(SELECTION_GRID))
 
         for piece in expand(threshold, self.domain, lookup):
