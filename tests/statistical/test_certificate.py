@@ -4,6 +4,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.readable import small_table
+from tests.tables import DOMAIN, brute_force, random_table
 
 from discreet.privacy.budget import Budget
 from discreet.privacy.curator import Curator
@@ -13,8 +15,6 @@ from discreet.publish.certificate import upper_bound
 from discreet.publish.make import release
 from discreet.queries import parse
 from discreet.queries.answers import Zeros
-from tests.readable import small_table
-from tests.tables import DOMAIN, brute_force, random_table
 
 REPLAYS = 10_000
 WORKLOAD = parse.workload("all:2", DOMAIN)

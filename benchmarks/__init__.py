@@ -1,0 +1,1 @@
+"""Speed, memory and accuracy, measured side by side. Run `python -m benchmarks --data FOLDER`."""

@@ -1,0 +1,75 @@
+"""What every result carries: where, when and with what it was measured."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+HERE = Path(__file__).parent
+
+
+@dataclass
+class Context:
+    """Settings of one benchmark run."""
+
+    data: Path
+    results: Path
+    seeds: int
+    full: bool
+
+    @property
+    def adult(self) -> Path:
+        return self.data / "adult.csv"
+
+    @property
+    def adult_schema(self) -> Path:
+        return self.data / "adult-domain.json"
+
+    def record(self, benchmark: str, **figures: Any) -> None:
+        """Append one line to the results."""
+        line = {"benchmark": benchmark, **figures, **environment()}
+        with self.results.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+
+
+def environment() -> dict[str, Any]:
+    """Commit, versions and hardware."""
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=HERE, capture_output=True, text=True, check=False
+    )
+    return {
+        "commit": commit.stdout.strip(),
+        "versions": {name: version(name) for name in ("discreet", "numpy", "jax", "duckdb")},
+        "cores": os.cpu_count(),
+        "machine": platform.machine(),
+    }
+
+
+class Clock:
+    """Seconds that a block took."""
+
+    seconds = 0.0
+
+
+@contextmanager
+def timed() -> Iterator[Clock]:
+    clock = Clock()
+    began = time.perf_counter()
+    yield clock
+    clock.seconds = time.perf_counter() - began
+
+
+def spread(values: list[float]) -> str:
+    """Mean, standard deviation and range, as text."""
+    return f"{np.mean(values):.4f} ± {np.std(values):.4f} ({min(values):.4f} to {max(values):.4f})"
