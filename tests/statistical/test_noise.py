@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from discreet.privacy import noise
-from discreet.privacy.entropy import SeededEntropy, exp_minus, happens
+from discreet.privacy.entropy import SeededEntropy, exp_minus, happen, happens
 from discreet.privacy.noise import DiscreteGaussian, DiscreteLaplace, Noise, _Table, draw, quantile
 
 DRAWS = 1_000_000
@@ -73,8 +73,7 @@ def test_the_right_scale_is_accepted_and_one_percent_off_is_rejected(kind: Noise
 
 @pytest.mark.parametrize("kind", [DiscreteGaussian(Fraction(9, 4)), DiscreteLaplace(Fraction(5, 2))], ids=str)
 def test_rejection_sampling_has_the_same_distribution(kind: Noise) -> None:
-    entropy = SeededEntropy(2)
-    sample = np.array([kind.one(entropy) for _ in range(40_000)])
+    sample = kind.reject(40_000, SeededEntropy(2))
     assert fits(sample, kind)
     assert not fits(sample, DiscreteGaussian(Fraction(9, 4) * Fraction(5, 4)))
 
@@ -91,9 +90,29 @@ def test_words_that_decide_nothing_are_extended_exactly(kind: Noise) -> None:
 def test_very_wide_noise_comes_from_rejection_and_has_its_scale() -> None:
     kind = DiscreteGaussian(Fraction(10**12))
     assert kind.spread > noise.WIDEST_TABLE
-    sample = draw(kind, 4000, SeededEntropy(4)) / 1e6
-    statistic = float((sample**2).sum())
-    assert stats.chi2.isf(1 - 5e-7, len(sample)) < statistic < stats.chi2.isf(5e-7, len(sample))
+    sample = draw(kind, 200_000, SeededEntropy(4))
+    for scale, right in ((10**6, True), (1.03 * 10**6, False), (0.97 * 10**6, False)):
+        statistic = float(((sample / scale) ** 2).sum())
+        assert (stats.chi2.isf(1 - 5e-7, len(sample)) < statistic < stats.chi2.isf(5e-7, len(sample))) == right
+
+
+def test_events_that_floating_point_cannot_decide_are_decided_exactly() -> None:
+    """Words next to the probability itself: the exact exponent must be asked for, and decides."""
+
+    class Close:
+        seed = None
+
+        def words(self, count: int) -> NDArray[np.uint64]:
+            return np.full(count, int(np.exp(-0.5) * 2.0**64), dtype=np.uint64)
+
+    asked: list[int] = []
+
+    def exact(at: int) -> Fraction:
+        asked.append(at)
+        return Fraction(1, 2)
+
+    happen(Close(), np.array([0.5, 5.0]), exact)
+    assert asked == [0]
 
 
 def test_noise_agrees_with_opendp() -> None:

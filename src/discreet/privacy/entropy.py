@@ -70,9 +70,19 @@ def below(entropy: Entropy, limit: int) -> int:
             return value
 
 
-def happens(entropy: Entropy, probability: Enclosure) -> bool:
-    """True with exactly the enclosed probability."""
-    known, bits = 0, 0
+def below_many(entropy: Entropy, limit: int, count: int) -> NDArray[np.int64]:
+    """Integers uniform on 0 .. limit-1, for limits up to 2^62."""
+    drawn = np.empty(count, dtype=np.int64)
+    open_ = np.arange(count)
+    shift = np.uint64(WORD - max(1, (limit - 1).bit_length()))
+    while len(open_):
+        drawn[open_] = (entropy.words(len(open_)) >> shift).astype(np.int64)
+        open_ = open_[drawn[open_] >= limit]
+    return drawn
+
+
+def happens(entropy: Entropy, probability: Enclosure, *, known: int = 0, bits: int = 0) -> bool:
+    """True with exactly the enclosed probability; the first bits of U may be known already."""
     while True:
         known = known << WORD | int(entropy.words(1)[0])
         bits += WORD
@@ -81,6 +91,24 @@ def happens(entropy: Entropy, probability: Enclosure) -> bool:
             return True
         if known >= high:
             return False
+
+
+def happen(entropy: Entropy, exponents: NDArray[np.float64], exact: Callable[[int], Fraction]) -> NDArray[np.bool_]:
+    """Independent events with probabilities exp(-exponent), exactly.
+
+    Args:
+        entropy: Random bits.
+        exponents: Non-negative, each within a relative 2^-44 of the exact one.
+        exact: The exact exponent at a position, asked for only where floating point cannot decide.
+    """
+    words = entropy.words(len(exponents))
+    chance = np.exp(-exponents) * 2.0**WORD
+    margin = 2.0 ** (WORD - 36)  # far above the errors of the exponents, of exp and of rounding the words
+    drawn = words.astype(np.float64)
+    outcome = drawn < chance
+    for at in np.flatnonzero(np.abs(drawn - chance) < margin):
+        outcome[at] = happens(entropy, exp_minus(exact(int(at))), known=int(words[at]), bits=WORD)
+    return outcome
 
 
 def exp_minus(exponent: Fraction) -> Enclosure:

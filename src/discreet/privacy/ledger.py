@@ -107,22 +107,23 @@ class Ledger:
         """Append one charge, or refuse it; on return it is safely on disk."""
         charge = Charge(label, event, self._run, datetime.now(UTC).isoformat(timespec="seconds"))
         if self._path is None:
-            self._refuse_beyond_limit(charge)
+            self.require_room(charge.rho, label)
             self._charges.append(charge)
             return charge
         with _locked(self._path) as file:
             self._read(file)  # other runs may have charged since
-            self._refuse_beyond_limit(charge)
+            self.require_room(charge.rho, label)
             _append(file, charge.to_json())
         self._charges.append(charge)
         return charge
 
-    def _refuse_beyond_limit(self, charge: Charge) -> None:
-        if self.limit is not None and self.total + charge.rho > self.limit:
+    def require_room(self, rho: Fraction, label: str) -> None:
+        """Refuse what would go beyond the common limit."""
+        if self.limit is not None and self.total + rho > self.limit:
             left = max(Fraction(0), self.limit - self.total)
             raise BudgetExceeded(
-                f"{charge.label!r} needs rho {float(charge.rho):.4g}, but the shared ledger has {float(left):.4g} "
-                f"of {float(self.limit):.4g} left after {len(self._charges)} charges.\n"
+                f"{label!r} needs rho {float(rho):.4g}, but the shared ledger has {float(left):.4g} of "
+                f"{float(self.limit):.4g} left after {len(self._charges)} charges.\n"
                 "  Nothing was read. Next: ask for a smaller epsilon, or see `discreet ledger` for the record."
             )
 

@@ -60,9 +60,9 @@ class DiscreteGaussian:
     growth = 2
     """Each further step multiplies the ratio P(x+1) / P(x) by (P(1) / P(0))^growth."""
 
-    def one(self, entropy: Entropy) -> int:
-        """One draw by rejection."""
-        return rejection.gaussian(entropy, self.sigma_squared)
+    def reject(self, count: int, entropy: Entropy) -> Ints:
+        """Draws by rejection."""
+        return rejection.gaussian(entropy, self.sigma_squared, count)
 
 
 @dataclass(frozen=True)
@@ -90,9 +90,9 @@ class DiscreteLaplace:
     growth = 0
     """The ratio P(x+1) / P(x) stays the same."""
 
-    def one(self, entropy: Entropy) -> int:
-        """One draw by rejection."""
-        return rejection.laplace(entropy, self.scale)
+    def reject(self, count: int, entropy: Entropy) -> Ints:
+        """Draws by rejection."""
+        return rejection.laplace(entropy, self.scale, count)
 
 
 Noise = DiscreteGaussian | DiscreteLaplace
@@ -101,7 +101,7 @@ Noise = DiscreteGaussian | DiscreteLaplace
 def draw(noise: Noise, size: int, entropy: Entropy) -> Ints:
     """Independent draws; exact for every size and scale."""
     if noise.spread > WIDEST_TABLE or size < noise.spread:
-        return np.fromiter((noise.one(entropy) for _ in range(size)), dtype=np.int64, count=size)
+        return noise.reject(size, entropy)
     table = _Table.of(noise)
     out = np.empty(size, dtype=np.int64)
     for start in range(0, size, _CHUNK):

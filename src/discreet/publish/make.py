@@ -132,12 +132,14 @@ def release(
         oversample=oversample,
         seed=seed,
     )
-    folder = None if out is None else Folder.claim(Path(out), plan.mechanism.name, plan.guarantee)
     account = Account(table.domain, relation)
     ledgers = []
     if ledger is not None:
         limit = None if ledger_epsilon is None else rho_of(ledger_epsilon, plan.guarantee.delta)
-        ledgers.append(Ledger(account, path=Path(ledger), limit=limit, run=str(out or plan.mechanism.name)))
+        shared = Ledger(account, path=Path(ledger), limit=limit, run=str(out or plan.mechanism.name))
+        shared.require_room(plan.guarantee.rho, f"this release at epsilon {epsilon:g}")
+        ledgers.append(shared)
+    folder = None if out is None else Folder.claim(Path(out), plan.mechanism.name, plan.guarantee)
     if folder is not None:
         ledgers.append(Ledger(account, path=folder.ledger))
     entropy = source(seed)
@@ -153,9 +155,9 @@ def run(plan: Plan, curator: Curator, entropy: Entropy, progress: Progress = SIL
     rho = plan.guarantee.rho
     certificate_rho = rho * plan.certificate
     total_rho = Fraction(0) if curator.neighbours.total_is_public else rho * TOTAL_SHARE
+    public = np.random.default_rng(int(entropy.words(1)[0]))  # drawn first: what follows may use any number of words
     if total_rho:
         curator.measure_total(rho=total_rho)
-    public = np.random.default_rng(int(entropy.words(1)[0]))
     progress.stage(f"{plan.mechanism.name}: {plan.workload.size:,} queries")
     job = Job(
         workload=plan.workload,

@@ -1,0 +1,170 @@
+"""Laws that every mechanism obeys; a new one joins by being in the catalogue."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.readable import small_table
+
+from discreet.compare.errors import errors
+from discreet.data.table import Table
+from discreet.errors import BadSetting, BudgetExceeded, DiscreetError
+from discreet.mechanisms.catalogue import catalogue
+from discreet.models.relaxed import RelaxedRows
+from discreet.publish.make import release
+from discreet.publish.release import Release
+from discreet.queries.answers import GRID
+
+FAST: dict[str, dict[str, Any]] = {
+    "rap": {"rows": 100},
+    "rap-paper": {"rows": 100, "rounds": 3, "per_round": 4, "settings": {"steps": 60}},
+    "gaussian": {},
+    "gaussian-paper": {},
+    "all-zero": {},
+}
+ADAPTIVE = {"rap adaptive": ("rap", {"rows": 100, "rounds": 2, "per_round": 3})}
+EVERY = {name: (name, settings) for name, settings in FAST.items()} | ADAPTIVE
+TABLE_ROWS = 1500
+
+
+def test_every_mechanism_is_enrolled() -> None:
+    assert set(FAST) == set(catalogue())
+
+
+@pytest.fixture(scope="module")
+def table() -> Table:
+    return small_table(TABLE_ROWS)
+
+
+def make(table: Table, which: str, **changes: Any) -> Release:
+    name, settings = EVERY[which]
+    return release(table, "all:2", mechanism=name, **{"epsilon": 1.0, "seed": 1, **settings, **changes})
+
+
+@pytest.mark.parametrize("which", EVERY)
+def test_what_is_charged_is_what_was_declared(table: Table, which: str) -> None:
+    made = make(table, which)
+    spent = sum((charge.rho for charge in made.charges), Fraction(0))
+    declared = made.guarantee.rho if which != "all-zero" else made.guarantee.rho / 20
+    assert declared * (1 - Fraction(1, 10**6)) < spent <= declared
+
+
+@pytest.mark.parametrize("which", EVERY)
+def test_the_same_seed_gives_the_same_release(table: Table, which: str) -> None:
+    one, two, other = make(table, which), make(table, which), make(table, which, seed=2)
+    assert same_answers(one, two)
+    assert one.certificate == two.certificate
+    assert repr(one.codes) == repr(two.codes)
+    assert which == "all-zero" or not same_answers(one, other)
+
+
+def same_answers(one: Release, two: Release) -> bool:
+    pairs = [(one.answers.units(t.attributes), two.answers.units(t.attributes)) for t in one.workload]
+    return all(np.array_equal(a.cells, b.cells) and np.array_equal(a.values, b.values) for a, b in pairs)
+
+
+@pytest.mark.parametrize("which", EVERY)
+def test_a_refusal_leaves_the_ledger_untouched_and_makes_no_folder(table: Table, which: str, tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger"
+    with pytest.raises(BudgetExceeded):
+        make(table, which, ledger=ledger, ledger_epsilon=0.001, delta=1e-9)
+    assert len(ledger.read_text().splitlines()) == 1
+    for wrong in ({"epsilon": -1}, {"delta": 2.0}, {"certificate": 1.0}, {"settings": {"colour": "red"}}):
+        with pytest.raises(DiscreetError):
+            make(table, which, out=tmp_path / "out", **wrong)
+        assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("which", [which for which in EVERY if which != "all-zero"])
+def test_error_falls_with_budget(table: Table, which: str) -> None:
+    def mean_error(epsilon: float) -> float:
+        found = [make(table, which, epsilon=epsilon, seed=seed, certificate=0.0) for seed in range(3)]
+        return float(np.mean([errors(made.answers, table, made.workload, made.schema).mean_error for made in found]))
+
+    assert mean_error(20.0) < mean_error(0.05)
+
+
+@pytest.mark.parametrize("which", ["gaussian", "gaussian-paper"])
+def test_a_huge_budget_reproduces_the_counts(table: Table, which: str) -> None:
+    made = make(table, which, epsilon=1e6)
+    assert errors(made.answers, table, made.workload, made.schema).max_error == 0
+
+
+def test_a_huge_budget_brings_rap_close(table: Table) -> None:
+    made = make(table, "rap", epsilon=1e4, rows=400)
+    assert errors(made.answers, table, made.workload, made.schema).max_error < 0.004
+
+
+@pytest.mark.parametrize("which", ["rap", "rap-paper", "rap adaptive"])
+def test_answers_are_those_of_a_distribution(table: Table, which: str) -> None:
+    made = make(table, which)
+    assert isinstance(made.answers, RelaxedRows)
+    total = made.answers.total * GRID
+    for threshold in made.workload:
+        units = made.answers.units(threshold.attributes)
+        sizes = made.domain.project(threshold.attributes).sizes
+        assert (units.values >= 0).all()
+        assert abs(int(units.values.sum()) - total) <= len(units.values)
+        joint = units.dense(int(np.prod(sizes))).reshape(sizes)
+        for axis, name in enumerate(threshold.attributes):
+            alone = made.answers.units((name,)).dense(made.domain.size_of(name))
+            assert np.abs(joint.sum(axis=1 - axis) - alone).max() <= joint.size
+
+
+@pytest.mark.parametrize("which", EVERY)
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+def test_both_neighbour_relations_and_several_rows_per_person(table: Table, which: str, relation: str) -> None:
+    made = make(table, which, neighbours=relation, rows_per_person=2, delta=1e-9)
+    assert made.guarantee.neighbours.rows_per_person == 2
+    if relation == "add-remove":
+        assert made.charges[0].label == "number of rows"
+
+
+@pytest.mark.parametrize("which", ["rap", "rap-paper", "gaussian"])
+@pytest.mark.parametrize("workload", ["all:3@1", "all:2@1+all:3@2", "age, sex; 2 of (age, sex, income)"])
+def test_thresholds_with_r_below_k(table: Table, which: str, workload: str) -> None:
+    name, settings = EVERY[which]
+    made = release(table, workload, mechanism=name, **{"epsilon": 50.0, "delta": 1e-6, "seed": 0, **settings})
+    assert errors(made.answers, table, made.workload, made.schema).mean_error < 0.2
+
+
+@pytest.mark.parametrize("kind", ["sparsemax", "softmax", "box"])
+def test_the_published_recipe_takes_every_transform(table: Table, kind: str) -> None:
+    made = make(table, "rap-paper", settings={"steps": 40, "transform": kind})
+    assert made.codes is not None
+    assert made.settings["transform"] == kind
+
+
+def test_the_published_recipe_without_rounds_measures_everything(table: Table) -> None:
+    made = release(
+        table,
+        "all:2",
+        epsilon=50.0,
+        delta=1e-6,
+        mechanism="rap-paper",
+        settings={"rounds": 1, "per_round": None, "rows": 100, "steps": 400, "rate": 0.01},
+        seed=0,
+    )
+    assert all(found.cells is None for found in made.measurements)
+    assert errors(made.answers, table, made.workload, made.schema).max_error < 0.2
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"rounds": 0},
+        {"rounds": 2},
+        {"per_round": 0},
+        {"rows": 101},
+        {"rounds": 1000, "per_round": 1000},
+        {"settings": {"max_steps": "many"}},
+        {"mechanism": "magic"},
+    ],
+)
+def test_bad_settings_are_refused(table: Table, wrong: dict[str, Any]) -> None:
+    with pytest.raises(BadSetting):
+        release(table, "all:2", **{"epsilon": 1.0, **wrong})
