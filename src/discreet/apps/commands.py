@@ -19,7 +19,7 @@ from discreet.privacy.loss import epsilon_of
 from discreet.publish.make import release as make
 from discreet.publish.release import Release
 from discreet.publish.report import render
-from discreet.publish.store import MOST_ANSWERS, charges_of
+from discreet.publish.store import MOST_ANSWERS, account_of
 from discreet.queries import parse
 from discreet.queries.answers import fraction
 
@@ -150,16 +150,20 @@ def report(arguments: Namespace) -> None:
 
 def ledger(arguments: Namespace) -> None:
     """Show what was charged."""
-    delta, charges = charges_of(Path(arguments.dir))
-    total = total_of(charges)
+    account = account_of(Path(arguments.dir))
+    total = total_of(account.charges)
     if arguments.json:
-        entries = [charge.to_json() for charge in charges]
-        print(json.dumps({"charges": entries, "rho": float(total), "delta": delta}, ensure_ascii=False))
+        entries = [charge.to_json() for charge in account.charges]
+        limit = None if account.limit is None else float(account.limit)
+        figures = {"charges": entries, "rho": float(total), "delta": account.delta, "limit_rho": limit}
+        print(json.dumps(figures, ensure_ascii=False))
         return
-    for charge in charges:
+    for charge in account.charges:
         print(f"{float(charge.rho):12.6g}  {charge.event.name:10}  {charge.time:25}  {charge.run} {charge.label}")
     print(f"{float(total):12.6g}  in all, of zero-concentrated DP (rho)")
-    shown = delta or 1e-9
+    if account.limit is not None:
+        print(f"{float(account.limit - total):12.6g}  left of the ledger's limit of {float(account.limit):.6g}")
+    shown = account.delta or 1e-9
     print(f"{epsilon_of(total, shown):12.6g}  as epsilon, at delta {shown:.3g}")
 
 
@@ -170,10 +174,9 @@ def interrupted(arguments: Namespace) -> str:
     if not out or not Path(out).is_dir():
         return text + " Nothing was spent."
     try:
-        _, charges = charges_of(Path(out))
+        spent = float(total_of(account_of(Path(out)).charges))
     except DiscreetError:
         return text
-    spent = float(total_of(charges))
     return text + f" {out} is unfinished; it spent rho = {spent:.4g}, which stays spent. See `discreet ledger {out}`."
 
 

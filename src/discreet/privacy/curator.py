@@ -160,9 +160,9 @@ class Curator:
         if not marginals or len(set(marginals)) != len(marginals):
             raise BadWorkload("Measure at least one marginal, and each only once.")
         require_measurable(self.domain, marginals)
-        shares = _shares(weights, len(marginals))
-        single = self.neighbours.single**2
-        costs = [self.neighbours.marginal_squared if priced == "jointly" else single * size for size in sizes]
+        joint, single = self.neighbours.marginal_squared, self.neighbours.single**2
+        costs = [joint if priced == "jointly" else single * size for size in sizes]
+        shares = _shares(weights, costs)
         sigmas = [cost / (2 * Fraction(rho) * share) for cost, share in zip(costs, shares, strict=True)]
         self._charge_gaussian(zip(costs, sigmas, strict=True), label)
         self._read(marginals)
@@ -321,11 +321,10 @@ def require_measurable(domain: Domain, marginals: Iterable[Attributes]) -> None:
         )
 
 
-def _shares(weights: Sequence[float] | None, count: int) -> list[Fraction]:
-    """Shares of the budget in proportion to the weights; they add up to one exactly."""
-    if weights is None:
-        return [Fraction(1, count)] * count
-    exact = [Fraction(weight) for weight in weights]
-    if len(exact) != count or min(exact) <= 0:
+def _shares(weights: Sequence[float] | None, costs: Sequence[int]) -> list[Fraction]:
+    """Shares of the budget that sum to one: in proportion to weight and cost, so equal weights mean equal noise."""
+    exact = [Fraction(1)] * len(costs) if weights is None else [Fraction(weight) for weight in weights]
+    if len(exact) != len(costs) or min(exact) <= 0:
         raise BadSetting("There must be one positive weight for each marginal.")
-    return [weight / sum(exact) for weight in exact]
+    priced = [weight * cost for weight, cost in zip(exact, costs, strict=True)]
+    return [share / sum(priced) for share in priced]

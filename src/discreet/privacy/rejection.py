@@ -71,4 +71,5 @@ def _wide_laplace(entropy: Entropy, width: int, tries: int) -> Ints:
         magnitude[going] += width
     negative = below_many(entropy, 2, len(magnitude)) == 1
     signed: Ints = np.where(negative, -magnitude, magnitude)
-    return signed[~(negative & (magnitude == 0))]
+    kept_once: Ints = signed[~(negative & (magnitude == 0))]  # zero has one sign only
+    return kept_once

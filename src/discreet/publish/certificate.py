@@ -53,8 +53,8 @@ def certify(
     bound = upper_bound(found) / answers.total
     gap = None if rows is None else distance(workload, rows, answers)
     return Certificate(
-        bound=min(1.0, bound),
-        rows_bound=None if gap is None else min(1.0, bound + gap),
+        bound=bound,
+        rows_bound=None if gap is None else bound + gap,
         confidence=float(CONFIDENCE),
         noisy_maximum=found.value,
         sigma=float(found.sigma_squared) ** 0.5,

@@ -177,23 +177,32 @@ def load(path: Path) -> Release:
         raise BadRelease(f"{path} is damaged: {type(error).__name__}: {error}.") from None
 
 
-def charges_of(path: Path) -> tuple[float | None, list[Charge]]:
-    """Delta and charges of a release folder, finished or not, or of a ledger file."""
+@dataclass(frozen=True)
+class Account:
+    """What was charged by a run or in a shared ledger, and the limits that are known."""
+
+    charges: list[Charge]
+    delta: float | None = None
+    limit: Fraction | None = None
+
+
+def account_of(path: Path) -> Account:
+    """Charges of a release folder, finished or not, or of a ledger file."""
     if path.is_file():
-        return None, read_file(path)[1]
+        header, charges = read_file(path)
+        return Account(charges, limit=None if header["limit_rho"] is None else Fraction(header["limit_rho"]))
     if (path / "unfinished.json").is_file():
         delta = json.loads((path / "unfinished.json").read_text(encoding="utf-8"))["delta"]
-        return delta, read_file(path / "ledger.jsonl")[1] if (path / "ledger.jsonl").is_file() else []
+        return Account(read_file(path / "ledger.jsonl")[1] if (path / "ledger.jsonl").is_file() else [], delta)
     described = _read_json(path)
-    return described["guarantee"]["delta"], [Charge.from_json(entry) for entry in described["ledger"]]
+    return Account([Charge.from_json(entry) for entry in described["ledger"]], described["guarantee"]["delta"])
 
 
 def _read_json(path: Path) -> dict[str, Any]:
     if not path.is_dir():
         raise BadRelease(f"{path} is not a folder. A release is the folder that `discreet release --out` wrote.")
     if (path / "unfinished.json").is_file():
-        _, charges = charges_of(path)
-        spent = float(total_of(charges))
+        spent = float(total_of(account_of(path).charges))
         raise BadRelease(
             f"{path} is unfinished: its run was interrupted after spending rho = {spent:.4g}. "
             f"See `discreet ledger {path}`; what was charged stays charged."

@@ -134,6 +134,12 @@ def test_noise_is_shared_by_weights_and_charged_in_full() -> None:
     assert 1 / light.sigma_squared + 1 / heavy.sigma_squared == 1  # sum of 2 / (2 sigma^2) = rho
 
 
+def test_cells_priced_singly_get_the_papers_noise() -> None:
+    """Every one of m queries alone at rho / m: variance m / (2 rho), whichever marginal it belongs to."""
+    found = gate().measure([("age",), ("age", "race")], rho=Fraction(1), priced="singly")
+    assert {measured.sigma_squared for measured in found} == {Fraction(4 + 12, 2)}
+
+
 def test_selection_prefers_weighted_thresholds() -> None:
     workload = Workload(DOMAIN, [Threshold(("age",)), Threshold(("sex",))], [100, 1])
     picks = gate(rho=Fraction(10**6)).select(workload, against=Zeros(DOMAIN, 50), picks=1, rho=Fraction(10**5))

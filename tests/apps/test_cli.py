@@ -1,0 +1,202 @@
+"""The command line as people use it: real files, real exit codes, wrong input included."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from tests.readable import SCHEMA, small_rows
+
+from discreet.apps.cli import main
+from discreet.publish.store import account_of
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    pyarrow.csv.write_csv(small_rows(800), tmp_path / "people.csv")
+    (tmp_path / "schema.json").write_text(json.dumps(SCHEMA))
+    return tmp_path
+
+
+RELEASE = ["release", "people.csv", "--schema", "schema.json", "--workload", "all:2", "--epsilon", "2"]
+QUICK = ["--seed", "0", "--rows", "50", "--out", "out"]
+
+
+def test_a_release_from_start_to_finish(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*RELEASE, *QUICK, "--ledger", "people.ledger"]) == 0
+    said = capsys.readouterr().out
+    assert "largest error at most" in said
+    assert "the noise was seeded (0)" in said
+    files = {path.name for path in (folder / "out").iterdir()}
+    assert files == {
+        "release.json",
+        "synthetic.parquet",
+        "codes.parquet",
+        "answers.parquet",
+        "measurements.parquet",
+        "model.parquet",
+        "report.html",
+    }
+    described = json.loads((folder / "out" / "release.json").read_text())
+    assert described["guarantee"]["spent_epsilon"] <= 2
+    assert described["noise"].startswith("seeded")
+
+    assert main(["answer", "out", "age=20-39, sex=Male", "2 of (age=40-59, sex=Female, income=15)"]) == 0
+    assert capsys.readouterr().out.count("about") == 2
+    assert main(["answer", "out", "sex=Male", "--json"]) == 0
+    assert 0 <= json.loads(capsys.readouterr().out)["sex=Male"] <= 1
+    assert main(["answer", "out", "--workload", "all:1+all:3@1", "-o", "answers.parquet"]) == 0
+    table = pq.read_table("answers.parquet")
+    assert table.column_names[0] == "threshold"
+    assert table["estimate"].to_numpy().max() <= 1.01
+
+    assert main(["evaluate", "out", "--data", "people.csv", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert found["private"] is False
+    for prefix in ("", "rows_"):
+        for name in ("max_error", "mean_error", "rmse", "mean_tvd", "worst"):
+            assert prefix + name in found
+    assert found["max_error"] == pytest.approx(max(worst["error"] for worst in found["worst"]))
+    assert main(["evaluate", "out", "--data", "people.csv", "--workload", "all:3"]) == 0
+    assert "NOT PRIVATE" in capsys.readouterr().out
+
+    (folder / "out" / "report.html").unlink()
+    assert main(["report", "out"]) == 0
+    assert (folder / "out" / "report.html").is_file()
+    capsys.readouterr()
+    assert main(["ledger", "out"]) == 0
+    assert "certificate" in capsys.readouterr().out
+    assert main(["ledger", "people.ledger", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rho"] == pytest.approx(described["guarantee"]["spent_rho"])
+
+
+def test_budgets_of_several_releases_add_up(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shared = ["--ledger", "people.ledger", "--ledger-epsilon", "2.5", "--mechanism", "gaussian"]
+    assert main([*RELEASE, *shared, "--out", "one"]) == 0
+    assert main([*RELEASE, *shared, "--out", "two"]) == 2
+    assert "BudgetExceeded" in capsys.readouterr().err
+    assert not (folder / "two").exists()
+    assert main(["ledger", "people.ledger"]) == 0
+    assert "left of the ledger's limit" in capsys.readouterr().out
+
+
+def test_schemas_are_drafted_with_a_warning_and_checked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schema", "draft", "people.csv", "-o", "draft.json"]) == 0
+    assert "looked at the values" in capsys.readouterr().out
+    assert main(["schema", "check", "people.csv", "--schema", "draft.json"]) == 0
+    assert "800 rows" in capsys.readouterr().out
+    narrow = {"attributes": [SCHEMA["attributes"][1] | {"values": ["Female"]}]}
+    (folder / "narrow.json").write_text(json.dumps(narrow))
+    assert main(["schema", "check", "people.csv", "--schema", "narrow.json"]) == 2
+    said = capsys.readouterr().err
+    assert "sex" in said
+    assert "outside the schema" in said
+    assert "Male" not in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["release", "nothing.csv", *RELEASE[2:], "--out", "out"], "nothing.csv"),
+        ([*RELEASE[:2], "--schema", "nothing.json", *RELEASE[4:], "--out", "out"], "nothing.json"),
+        ([*RELEASE[:5], "all:9", *RELEASE[6:], "--out", "out"], "k must be"),
+        ([*RELEASE[:7], "-1", "--out", "out"], "epsilon must be a positive number"),
+        ([*RELEASE, "--delta", "0", "--out", "out"], "delta must lie strictly between"),
+        ([*RELEASE, "--neighbours", "add-remove", "--out", "out"], "give --delta"),
+        ([*RELEASE, "--mechanism", "magic", "--out", "out"], "mechanism must be one of"),
+        ([*RELEASE, "--set", "colour=red", "--out", "out"], "has no setting 'colour'"),
+        ([*RELEASE, "--set", "colour", "--out", "out"], "key=value"),
+        ([*RELEASE, "--rounds", "3", "--out", "out"], "--per-round"),
+        ([*RELEASE, "--certificate", "1.5", "--out", "out"], "certificate must be"),
+        ([*RELEASE, "--rows-per-person", "0", "--out", "out"], "rows_per_person"),
+        ([*RELEASE, "--out", "people.csv"], "not an empty folder"),
+        ([*RELEASE, "--out", "."], "not an empty folder"),
+        ([*RELEASE, "--ledger", "no/such/ledger", "--out", "out"], "cannot be written"),
+        (["answer", "nowhere", "sex=Male"], "not a folder"),
+        (["answer", ".", "sex=Male"], "not a release"),
+        (["evaluate", "nowhere", "--data", "people.csv"], "not a folder"),
+        (["ledger", "nowhere"], "nowhere"),
+        (["report", "people.csv"], "not a folder"),
+    ],
+)
+def test_mistakes_are_explained_and_spend_nothing(
+    folder: Path, arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert says in said
+    assert "Traceback" not in said
+    assert not (folder / "out").exists()
+
+
+def test_wrong_queries_name_what_is_there(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*RELEASE, *QUICK, "--mechanism", "gaussian"]) == 2  # gaussian has no rows to set
+    capsys.readouterr()
+    assert main([*RELEASE, "--mechanism", "gaussian", "--out", "out"]) == 0
+    capsys.readouterr()
+    for query, says in (
+        ("height=3", "age, sex, income, born"),
+        ("sex=Other", "Female"),
+        ("age=20-39, sex=Male, income=15", "was not measured"),
+    ):
+        assert main(["answer", "out", query]) == 2
+        assert says in capsys.readouterr().err
+    assert main(["answer", "out"]) == 2
+    assert main(["answer", "out", "--workload", "all:2"]) == 2
+
+
+def test_an_existing_release_is_never_overwritten(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*RELEASE, "--mechanism", "all-zero", "--out", "out"]) == 0
+    before = (folder / "out" / "release.json").read_bytes()
+    assert main([*RELEASE, "--mechanism", "all-zero", "--out", "out"]) == 2
+    assert (folder / "out" / "release.json").read_bytes() == before
+
+
+def test_ctrl_c_leaves_a_folder_that_says_what_it_spent(folder: Path) -> None:
+    slow = ["--mechanism", "rap-paper", "--rounds", "20", "--per-round", "4", "--set", "steps=1000000"]
+    arguments = [*RELEASE, *slow, "--set", "tolerance=0", "--out", "out"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "discreet.apps.cli", *arguments], cwd=folder, stderr=subprocess.PIPE, text=True
+    )
+    ledger = folder / "out" / "ledger.jsonl"
+    for _ in range(600):
+        if ledger.is_file() and len(ledger.read_text().splitlines()) >= 3:
+            break
+        time.sleep(0.1)
+    time.sleep(0.3)
+    os.kill(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "out is unfinished" in said
+    assert "Traceback" not in said
+    charges = account_of(folder / "out").charges
+    assert [charge.label for charge in charges[:2]] == ["round 1 of 20: select", "round 1 of 20: measure"]
+    assert len(charges) < 40
+    assert main(["answer", "out", "sex=Male"]) == 2
+    assert main(["ledger", "out"]) == 0
+
+
+def test_help_has_examples_and_import_is_quick() -> None:
+    shown = subprocess.run(
+        [sys.executable, "-m", "discreet.apps.cli", "release", "--help"], capture_output=True, text=True, check=True
+    )
+    assert "examples:" in shown.stdout
+    probe = "import time; t = time.perf_counter(); import discreet; print(time.perf_counter() - t)"
+    took = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    assert float(took.stdout) < 1
+
+
+def test_the_demo_runs_small(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "--rows", "300", "--out", "demo", "--seed", "1"]) == 0
+    assert "Against the invented truth" in capsys.readouterr().out
+    assert (folder / "demo" / "report.html").is_file()
+    assert main(["demo", "--rows", "1", "--out", "tiny"]) == 2

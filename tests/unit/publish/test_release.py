@@ -1,0 +1,132 @@
+"""Releases from Python: saved, opened, asked; and tables at the edge."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from tests.readable import SCHEMA, small_rows, small_table
+
+import discreet
+from discreet.errors import BadData, BadRelease, BadSetting
+from discreet.publish.release import Release
+from discreet.queries.answers import fraction
+
+
+def make(rows: int = 500, **changes: object) -> Release:
+    settings: dict[str, object] = {"epsilon": 2.0, "seed": 3, "rows": 50, **changes}
+    return discreet.release(small_table(rows), "all:2", **settings)  # type: ignore[arg-type]
+
+
+def test_a_saved_release_opens_as_it_was(tmp_path: Path) -> None:
+    made = make()
+    made.save(tmp_path / "out")
+    opened = discreet.Release.open(tmp_path / "out")
+    assert opened.workload == made.workload
+    assert opened.guarantee == made.guarantee
+    assert opened.certificate == made.certificate
+    assert [c.rho for c in opened.charges] == [c.rho for c in made.charges]
+    for text in ("sex=Male", "age=20-39, income=missing", "1 of (age=0-19, sex=Female)"):
+        assert opened.answer(text) == made.answer(text)
+    assert np.array_equal(opened.codes, made.codes)  # type: ignore[arg-type]
+    again = [m.counts for m in opened.measurements]
+    assert all(np.array_equal(a, m.counts) for a, m in zip(again, made.measurements, strict=True))
+
+
+@pytest.mark.parametrize("mechanism", ["gaussian", "all-zero"])
+def test_releases_without_rows_open_too(mechanism: str, tmp_path: Path) -> None:
+    made = discreet.release(small_table(100), "all:2", epsilon=1.0, mechanism=mechanism)
+    made.save(tmp_path / "out")
+    opened = Release.open(tmp_path / "out")
+    assert opened.answer("sex=Male, age=0-19") == made.answer("sex=Male, age=0-19")
+    assert opened.noise_seed is None
+    for count in (None, 5):
+        with pytest.raises(BadRelease, match="rap"):
+            opened.rows(count)
+
+
+def test_rows_come_in_the_original_schema() -> None:
+    made = make()
+    rows = made.rows()
+    assert rows.column_names == ["age", "sex", "income", "born"]
+    assert len(rows) == 500
+    assert len(made.rows(7)) == 7
+    assert made.rows(20, seed=1).equals(made.rows(20, seed=1))
+    assert set(made.rows(50, seed=0, labels=True)["sex"].to_pylist()) <= {"Female", "Male"}
+    assert discreet.read(rows, schema=SCHEMA).rows() == 500
+
+
+def test_a_workload_is_answered_in_words() -> None:
+    made = make()
+    table = made.answer("all:1")
+    assert isinstance(table, pa.Table)
+    assert len(table) == made.domain.bits
+    sexes = table.filter(pa.compute.equal(table["threshold"].cast(pa.string()), "sex"))
+    values = dict(zip(sexes["value_1"].to_pylist(), sexes["estimate"].to_pylist(), strict=True))
+    assert values["Male"] == made.answer("sex=Male") == fraction(made.answers, made.query("sex=Male"))
+
+
+def test_synthetic_rows_follow_the_answers() -> None:
+    made = make(rows=2000, epsilon=20.0, delta=1e-6)
+    assert made.certificate is not None
+    assert made.certificate.rows_bound is not None
+    assert made.certificate.bound < made.certificate.rows_bound < made.certificate.bound + 0.1
+
+
+@pytest.mark.parametrize("rows", [2, 3])
+def test_tiny_tables(rows: int) -> None:
+    assert make(rows=rows).codes is not None
+
+
+def test_one_row_needs_a_delta_and_no_rows_are_nothing() -> None:
+    with pytest.raises(BadData, match="give delta"):
+        make(rows=1)
+    assert make(rows=1, delta=1e-6).answers.total == 1
+    with pytest.raises(BadData, match="no rows"):
+        make(rows=0, delta=1e-6)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 40])
+def test_under_add_remove_an_empty_table_looks_like_any_other(rows: int) -> None:
+    made = make(rows=rows, neighbours="add-remove", delta=1e-6)
+    assert made.answers.total >= 1
+    assert made.charges[0].label == "number of rows"
+    with pytest.raises(BadSetting, match="delta"):
+        make(rows=rows, neighbours="add-remove")
+
+
+def test_an_attribute_with_one_value() -> None:
+    table = discreet.read(pa.table({"a": [0] * 30, "b": [0, 1, 2] * 10}), schema={"a": 1, "b": 3})
+    made = discreet.release(table, "all:2", epsilon=1.0, seed=0, rows=20)
+    assert made.answer("a=0") == pytest.approx(1, abs=1e-5)
+
+
+def test_damaged_and_foreign_folders_are_refused(tmp_path: Path) -> None:
+    make().save(tmp_path / "out")
+    described = json.loads((tmp_path / "out" / "release.json").read_text())
+    (tmp_path / "out" / "release.json").write_text(json.dumps({**described, "format": 99}))
+    with pytest.raises(BadRelease, match="format 1"):
+        Release.open(tmp_path / "out")
+    del described["guarantee"]["rho"]
+    (tmp_path / "out" / "release.json").write_text(json.dumps(described))
+    with pytest.raises(BadRelease, match="damaged"):
+        Release.open(tmp_path / "out")
+    with pytest.raises(BadRelease, match="not a folder"):
+        Release.open(tmp_path / "nowhere")
+
+
+def test_guarantees_in_words_say_whose_and_how_much() -> None:
+    text = make(rows_per_person=3).guarantee.in_words(make().charges)
+    assert "up to 3 rows of one person" in text
+    skipped = discreet.release(small_table(50), "all:1", epsilon=1.0, mechanism="all-zero", certificate=0)
+    assert "Nothing private was read" in skipped.guarantee.in_words(skipped.charges)
+    assert skipped.certificate is None
+
+
+def test_a_table_prints_its_domain_and_nothing_else() -> None:
+    shown = repr(discreet.read(small_rows(123), schema=SCHEMA))
+    assert "age: 5" in shown
+    assert "123" not in shown
