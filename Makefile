@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 DATA   ?= ../shared/data
 
-.PHONY: demo test lint bench slow clean
+.PHONY: demo test lint docs bench slow clean
 
 $(BIN)/discreet: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -29,6 +29,10 @@ lint: $(VENV)/dev  ## format, lint and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+docs: $(VENV)/dev  ## the command-line reference and the pictures
+	$(BIN)/python -m tests.docs.reference > docs/cli.md
+	$(BIN)/python -m benchmarks.picture
 
 bench: $(VENV)/dev  ## the figures in docs/benchmarks.md; DATA=folder with adult.csv
 	$(BIN)/python -m benchmarks --data $(DATA)

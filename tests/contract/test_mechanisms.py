@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.readable import small_table
 
 from discreet.compare.errors import errors
 from discreet.data.table import Table
@@ -18,6 +17,7 @@ from discreet.models.relaxed import RelaxedRows
 from discreet.publish.make import release
 from discreet.publish.release import Release
 from discreet.queries.answers import GRID
+from tests.readable import small_table
 
 FAST: dict[str, dict[str, Any]] = {
     "rap": {"rows": 100},

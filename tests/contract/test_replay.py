@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.contract.test_mechanisms import EVERY
-from tests.readable import SCHEMA, small_rows
 
 from discreet.data.table import Table, read
 from discreet.mechanisms import catalogue
@@ -27,6 +25,8 @@ from discreet.publish.make import Plan, run
 from discreet.publish.release import Guarantee, Release
 from discreet.queries import parse
 from discreet.queries.threshold import Query
+from tests.contract.test_mechanisms import EVERY
+from tests.readable import SCHEMA, small_rows
 
 
 class Recorder(Curator):

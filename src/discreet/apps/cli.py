@@ -46,7 +46,7 @@ examples:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
-    parsed = _parser().parse_args(arguments)
+    parsed = build_parser().parse_args(arguments)
     from discreet.apps import commands  # loads the libraries that --help does not need
 
     try:
@@ -70,7 +70,8 @@ class _Parser(argparse.ArgumentParser):
         raise SystemExit(2)
 
 
-def _parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
+    """The whole command line."""
     parser = _Parser(
         prog="discreet",
         description=_DESCRIPTION,

@@ -1,6 +1,6 @@
 """Relaxed adaptive projection: `rap-paper` as published, and `rap`, the best we can make of the idea.
 
-As published (Aydore et al. 2021, Algorithm 2; Avent and Korolova 2022, Algorithms 1-3), each of T rounds selects K
+As published (Aydore et al. 2021, Algorithm 2; Avent and Korolova 2023, Algorithms 1-3), each of T rounds selects K
 queries with half of its budget, measures each of them alone with the other half, and projects onto relaxed rows by
 projected Adam. With T = 1 everything is measured and nothing selected.
 

@@ -1,6 +1,6 @@
 """Relaxed projection as published: fit relaxed rows to single noisy queries by projected Adam.
 
-Reference: Aydore et al. (2021), Algorithm 1 and section 5.1; Avent and Korolova (2022), Algorithm 3 and, for
+Reference: Aydore et al. (2021), Algorithm 1 and section 5.1; Avent and Korolova (2023), Algorithm 3 and, for
 thresholds with r < k, Definition 4.4.
 """
 

@@ -135,8 +135,9 @@ class RelaxedRows:
         """
         codes = np.empty((self.rows, copies, len(self.domain)), dtype=np.int64)
         for column, name in enumerate(self.domain):
-            cumulative = np.cumsum(self._floats[name], axis=0).T  # rows x values
-            cumulative /= np.maximum(1.0, cumulative[:, -1:])
+            weights = self._floats[name]
+            weights = weights + (weights.sum(axis=0) == 0)  # a row in a box may be all zero: then any value will do
+            cumulative = (np.cumsum(weights, axis=0) / weights.sum(axis=0)).T  # rows x values
             points = (np.arange(copies) + generator.random((self.rows, 1))) / copies
             drawn = np.stack(
                 [np.searchsorted(steps, at, side="right") for steps, at in zip(cumulative, points, strict=True)]

@@ -221,7 +221,7 @@ class Curator:
             `picks` draws at epsilon each cost picks * epsilon^2 / 8, so epsilon = sqrt(8 rho / picks). This is
             the distribution of Gumbel noise of scale sqrt(picks / (2 rho)) on counts: with half of a round's
             budget spent here, sqrt(K / rho_round), as Aydore et al. (2021) have it. (Algorithm 4 of Avent and
-            Korolova (2022) prints sqrt(K / (2 rho_round)), which spends half as much again.)
+            Korolova (2023) prints sqrt(K / (2 rho_round)), which spends half as much again.)
 
         Args:
             workload: Public.

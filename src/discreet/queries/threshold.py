@@ -1,6 +1,6 @@
 """Thresholds: how many rows match at least r of k values. A k-way marginal is the case r = k.
 
-References: Aydore et al. (2021), Definitions 2.2 and D.1; Avent and Korolova (2022), Definitions 2.4 and 4.4.
+References: Aydore et al. (2021), Definitions 2.2 and D.1; Avent and Korolova (2023), Definitions 2.4 and 4.4.
 """
 
 from __future__ import annotations

@@ -1,0 +1,53 @@
+"""Documentation that is compared with what it documents."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from discreet.data import population
+from discreet.data.table import read
+from discreet.mechanisms.catalogue import catalogue
+from tests.docs.reference import reference
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="argparse lays help out differently in other versions")
+def test_the_command_line_reference_is_current() -> None:
+    assert (ROOT / "docs" / "cli.md").read_text(encoding="utf-8") == reference(), "run `make docs`"
+
+
+@pytest.mark.parametrize("mechanism", catalogue())
+def test_every_mechanism_and_setting_is_documented(mechanism: str) -> None:
+    text = (ROOT / "docs" / "rap.md").read_text(encoding="utf-8")
+    assert f"`{mechanism}`" in text
+    documented = catalogue()[mechanism].settings.__doc__ or ""
+    for field in fields(catalogue()[mechanism].settings):
+        assert f"{field.name}:" in documented
+
+
+def test_links_lead_somewhere() -> None:
+    for page in [ROOT / "README.md", *ROOT.glob("docs/*.md"), ROOT / "SECURITY.md", ROOT / "CONTRIBUTING.md"]:
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+            if not target.startswith("http"):
+                assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The README's Python block, on a small invented table under the names it uses."""
+    import pyarrow.parquet as pq
+
+    from discreet.data.schema import Schema
+
+    monkeypatch.chdir(tmp_path)
+    pq.write_table(population.draw(400, seed=0), "people.parquet")
+    Schema.load(population.SCHEMA).save("schema.json")
+    assert read("people.parquet", schema="schema.json").rows() == 400
+    (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    exec(compile(block, "README.md", "exec"), {})
+    assert (tmp_path / "release" / "report.html").is_file()

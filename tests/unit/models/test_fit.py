@@ -1,0 +1,163 @@
+from fractions import Fraction
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from tests.tables import brute_force, random_table
+
+from discreet.data.domain import Domain
+from discreet.models import fit, projection, tiles, transform
+from discreet.models.fit import FitSettings
+from discreet.models.projection import ProjectionSettings
+from discreet.privacy.curator import Measurement
+from discreet.queries.threshold import Threshold
+
+DOMAIN = Domain({"a": 5, "b": 2, "c": 7, "d": 1})
+SETS = [("a",), ("a", "b"), ("a", "b", "c"), ("b", "c", "d"), ("a", "b", "c", "d")]
+
+
+def whole(names: tuple[str, ...], counts: np.ndarray, sigma_squared: Fraction = Fraction(4)) -> Measurement:
+    return Measurement(Threshold(names), None, counts.astype(np.int64), sigma_squared)
+
+
+def measured(total: int = 300, sets: list[tuple[str, ...]] = SETS, noise: float = 0.0) -> list[Measurement]:
+    table = random_table(total, domain=DOMAIN)
+    rng = np.random.default_rng(1)
+    found = []
+    for at, names in enumerate(sets):
+        counts = brute_force(table, names, len(names))
+        found.append(whole(names, counts + np.rint(rng.normal(0, noise, len(counts))), Fraction(1 + at)))
+    return found
+
+
+def some_rows(count: int = 6) -> jax.Array:
+    logits = jax.random.normal(jax.random.key(0), (DOMAIN.bits, count))
+    return transform.per_attribute(DOMAIN, transform.softmax, logits)
+
+
+def direct_loss(x: jax.Array, measurements: list[Measurement], total: int) -> jax.Array:
+    """Half the weighted squared residual, cell by cell, from its definition."""
+    smallest = min(float(m.sigma_squared) for m in measurements)
+    loss = jnp.zeros(())
+    for found in measurements:
+        names = found.threshold.attributes
+        codes = DOMAIN.project(names).unravel(np.arange(len(found.counts)))
+        product = jnp.ones((len(codes), x.shape[1]))
+        for at, name in enumerate(names):
+            product = product * x[codes[:, at] + DOMAIN.offsets[DOMAIN.index(name)]]
+        residual = product.mean(axis=1) - found.counts / total
+        loss = loss + 0.5 * smallest / float(found.sigma_squared) * jnp.sum(residual**2)
+    return loss
+
+
+def test_tiles_have_the_loss_and_gradient_of_every_cell() -> None:
+    measurements, x = measured(), some_rows()
+    packed = tiles.pack(DOMAIN, measurements, total=300, seed=0)
+    padded = tiles.with_constants(x)
+    parts = [tiles.pull(padded, bucket, jnp.arange(len(bucket.y)), (0.0,)) for bucket in packed.buckets]
+    loss = float(jnp.sum(jnp.stack([loss for loss, _ in parts]))) / 2
+    gradient = jnp.sum(jnp.stack([part for _, part in parts]), axis=0)[:-2] / x.shape[1]
+    assert loss == pytest.approx(float(direct_loss(x, measurements, 300)), rel=1e-4)
+    assert np.allclose(gradient, jax.grad(direct_loss)(x, measurements, 300), atol=1e-6)
+
+
+def test_noise_of_earlier_measurements_survives_later_ones() -> None:
+    def noise_of(count: int) -> set[float]:
+        packed = tiles.pack(DOMAIN, measured()[:count], total=300, seed=3)
+        return {float(value) for bucket in packed.buckets for value in np.asarray(bucket.z).reshape(-1) if value}
+
+    assert noise_of(3) < noise_of(5)
+
+
+def test_risk_estimates_are_unbiased() -> None:
+    """Over fresh noise, the mean estimate must be the true squared distance, up to the constant |p|^2."""
+    truth = brute_force(random_table(300, domain=DOMAIN), ("a", "c"), 2) / 300
+    x = some_rows(8)
+    rng = np.random.default_rng(0)
+    sigma, g = 0.03, 0.5
+    one, other = (np.asarray(x[:, part]) for part in (slice(0, 4), slice(4, 8)))
+
+    def answers(rows: np.ndarray, pull: np.ndarray) -> np.ndarray:
+        """A made-up fit: answers of some rows, moved towards what they see."""
+        product = (rows[:5, None, :] * rows[None, 7:14, :]).mean(axis=2).reshape(-1)
+        return np.asarray(0.7 * product + 0.3 * pull)
+
+    gaps = []
+    for _ in range(4000):
+        y = truth + rng.normal(0, sigma, len(truth))
+        z = rng.normal(0, sigma, len(truth))
+        q1, q2 = answers(one, y + g * z), answers(other, y - g * z)
+        q = (q1 + q2) / 2
+        estimate = np.sum(q * q - 2 * q * y + (q1 - q2) * z / g)
+        gaps.append(estimate - np.sum((q - truth) ** 2) + np.sum(truth**2))
+    assert abs(np.mean(gaps)) < 4 * np.std(gaps) / len(gaps) ** 0.5
+
+
+def test_the_fit_stops_and_beats_its_measurements() -> None:
+    table = random_table(2000, domain=DOMAIN)
+    rng = np.random.default_rng(2)
+    sets = [("a", "b", "c"), ("a", "c", "d"), ("b", "c")]
+    truth = [brute_force(table, names, len(names)) for names in sets]
+    noisy = [
+        whole(names, counts + np.rint(rng.normal(0, 60, len(counts))), Fraction(3600))
+        for names, counts in zip(sets, truth, strict=True)
+    ]
+    settings = FitSettings()
+    start = fit.start(DOMAIN, 40, settings, 0)
+    logits, taken = fit.fit(DOMAIN, start, noisy, total=2000, settings=settings, seed=0)
+    assert 0 <= taken["least_risk_at"] <= taken["steps"] < settings.max_steps
+    x = np.asarray(fit.probabilities(DOMAIN, logits))
+    product = (x[0:5][:, None, None] * x[5:7][None, :, None] * x[7:14][None, None, :]).mean(axis=3).reshape(-1)
+    fitted = np.abs(product * 2000 - truth[0]).mean()
+    assert fitted < 0.5 * np.abs(noisy[0].counts - truth[0]).mean()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_sparsemax_is_the_euclidean_projection_onto_the_simplex(seed: int) -> None:
+    point = np.random.default_rng(seed).normal(0, 1 + seed, (9, 3))
+    found = np.asarray(transform.sparsemax(jnp.asarray(point)))
+    assert np.allclose(found.sum(axis=0), 1, atol=1e-4)
+    assert (found >= 0).all()
+    # Optimality: the residual is constant where the projection is positive, and not larger elsewhere.
+    for column in range(3):
+        residual = point[:, column] - found[:, column]
+        inside = found[:, column] > 0
+        assert np.ptp(residual[inside]) < 1e-4
+        assert residual.max() < residual[inside].mean() + 1e-4
+
+
+@pytest.mark.parametrize(("names", "r"), [(("a",), 1), (("a", "b"), 1), (("a", "b", "c"), 1), (("a", "b", "c"), 2)])
+def test_surrogates_agree_with_the_predicate_on_one_hot_rows(names: tuple[str, ...], r: int) -> None:
+    table = random_table(30, domain=DOMAIN)
+    expected = brute_force(table, names, r)
+    single = Measurement(Threshold(names, r), np.arange(len(expected)), expected, Fraction(1))
+    one_hot = np.concatenate([np.eye(size)[table.codes[:, at]].T for at, size in enumerate(DOMAIN.sizes)])
+    queries = projection._queries(DOMAIN, [single, whole(("a", "b", "c"), np.zeros(70))], 30)
+    found = projection.answers(jnp.asarray(one_hot), queries.bits, queries.coefficient)
+    assert np.allclose(found[: len(expected)], expected / 30, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", transform.NAMES)
+def test_projection_reaches_answers_that_rows_can_give(kind: str) -> None:
+    measurements = [
+        Measurement(found.threshold, np.arange(len(found.counts)), found.counts, found.sigma_squared)
+        for found in measured(sets=[("a", "b"), ("b", "c")])
+    ]
+    settings = ProjectionSettings(rate=0.05 if kind == "softmax" else 0.01, steps=1500, transform=kind)
+    start = projection.start(DOMAIN, 30, kind, 0)
+    parameters = projection.project(DOMAIN, start, measurements, total=300, settings=settings)
+    queries = projection._queries(DOMAIN, measurements, 300)
+    rows = projection.probabilities(DOMAIN, parameters, kind)
+    assert float(jnp.abs(projection.answers(rows, queries.bits, queries.coefficient) - queries.target).max()) < 0.02
+
+
+def test_whole_marginals_and_single_queries_pull_the_same_way() -> None:
+    found = measured(sets=[("a", "b"), ("b", "c")])
+    level = [Measurement(m.threshold, None, m.counts, Fraction(1)) for m in found]
+    listed = [Measurement(m.threshold, np.arange(len(m.counts)), m.counts, Fraction(1)) for m in found]
+    x = some_rows()
+    one = projection._pull(x, projection._targets(DOMAIN, level, 300))
+    two = projection._pull(x, projection._targets(DOMAIN, listed, 300))
+    assert float(one[0]) == pytest.approx(float(two[0]), rel=1e-4)
+    assert np.allclose(one[1], two[1], atol=1e-6)
