@@ -165,6 +165,6 @@ def test_the_published_recipe_without_rounds_measures_everything(table: Table) -
         {"mechanism": "magic"},
     ],
 )
-def test_bad_settings_are_refused(table: Table, wrong: dict[str, Any]) -> None:
+def test_settings_that_do_not_fit_are_refused(table: Table, wrong: dict[str, Any]) -> None:
     with pytest.raises(BadSetting):
         release(table, "all:2", **{"epsilon": 1.0, **wrong})

@@ -15,8 +15,8 @@ from discreet.data.table import Table
 from discreet.errors import BadData
 from discreet.progress import SILENT, Progress
 from discreet.publish.release import Release
-from discreet.queries.answers import GRID, Answers, fraction
-from discreet.queries.threshold import Attributes, Query, Threshold, at_cells, expand
+from discreet.queries.answers import GRID, Answers, differences, fraction
+from discreet.queries.threshold import Attributes, Query, Threshold, at_cells
 from discreet.queries.workload import Workload
 
 _BATCH = 128
@@ -123,11 +123,11 @@ def _differences(
         needed = list(dict.fromkeys(subset for threshold in thresholds for _, subset in threshold.terms()))
         truth = dict(zip(needed, table.counts(needed), strict=True))
 
-        def difference(subset: Attributes, truth: dict[Attributes, Sparse] = truth) -> Sparse:
-            return answers.units(subset).minus(truth[subset].times(GRID))
+        def counted(subset: Attributes, truth: dict[Attributes, Sparse] = truth) -> Sparse:
+            return truth[subset].times(GRID)
 
         for offset, threshold in enumerate(thresholds):
-            yield start + offset, threshold, expand(threshold, workload.domain, difference)
+            yield start + offset, threshold, differences(answers, threshold, counted)
 
 
 def _describe(answers: Answers, table: Table, query: Query, schema: Schema) -> WorstQuery:

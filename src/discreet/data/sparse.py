@@ -40,6 +40,11 @@ class Sparse:
         full[self.cells] = self.values
         return full
 
+    def between(self, start: int, stop: int) -> Sparse:
+        """The part on cells start .. stop-1."""
+        first, last = np.searchsorted(self.cells, [start, stop])
+        return Sparse(self.cells[first:last], self.values[first:last])
+
     def at(self, cells: Ints) -> Ints:
         """Values at the given cells, zero where nothing is stored."""
         if not len(self.cells):

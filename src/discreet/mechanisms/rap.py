@@ -21,13 +21,13 @@ import numpy as np
 
 from discreet import _check
 from discreet.data.domain import Domain
-from discreet.errors import BadSetting
+from discreet.errors import BadSetting, BadWorkload
 from discreet.mechanisms.adaptive import Outcome, Schedule, adaptive
 from discreet.mechanisms.job import Job
 from discreet.models import fit, projection, transform
 from discreet.models.fit import FitSettings
 from discreet.models.projection import ProjectionSettings
-from discreet.models.relaxed import RelaxedRows
+from discreet.models.relaxed import MOST_QUERIES, RelaxedRows
 from discreet.privacy.curator import Curator, Measurement, require_measurable
 from discreet.progress import Progress
 from discreet.queries.answers import Answers
@@ -105,6 +105,11 @@ def run_paper(curator: Curator, job: Job) -> Outcome:
 
 def check(workload: Workload, settings: Settings | PaperSettings) -> None:
     """Refuse a workload that does not fit, before anything is charged."""
+    if workload.size > MOST_QUERIES:
+        raise BadWorkload(
+            f"The workload has {workload.size:,} queries; relaxed rows can score {MOST_QUERIES:,} in bearable time. "
+            "Ask for fewer or smaller thresholds, or use coarser bins."
+        )
     if settings.per_round is None:
         require_measurable(workload.domain, workload.marginals)
     elif settings.rounds * settings.per_round > workload.size:

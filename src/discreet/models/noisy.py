@@ -11,13 +11,13 @@ from discreet.data.domain import Domain
 from discreet.data.sparse import Sparse
 from discreet.errors import BadWorkload
 from discreet.privacy.curator import Measurement
-from discreet.queries.answers import GRID
+from discreet.queries.answers import GRID, Answers
 from discreet.queries.threshold import Attributes
 
 Ints = NDArray[np.int64]
 
 
-class NoisyCounts:
+class NoisyCounts(Answers):
     """Answers read off measured marginals; what was not measured is summed from the smallest one that covers it."""
 
     def __init__(self, domain: Domain, total: int, measurements: Sequence[Measurement]) -> None:

@@ -8,7 +8,7 @@ value per attribute is an ordinary row. What is published is this model with pro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from discreet.data.domain import Domain
 from discreet.data.sparse import Sparse
-from discreet.queries.answers import GRID
+from discreet.queries.answers import GRID, Answers, Stretch
 from discreet.queries.threshold import Attributes
 
 Floats = NDArray[np.float64]
@@ -26,15 +26,22 @@ Floats = NDArray[np.float64]
 PRECISION = 14
 """Published probabilities are multiples of 2^-PRECISION."""
 
-_DENSE = 2**24
-"""Marginals with more cells than this are answered through the values each row supports."""
+_SUPPORT_COST = 2**4
+"""Visiting a supported cell of a row costs about as much as this many cells of a matrix product over all rows."""
+
+_MOST_VISITS = 2**26
+_WIDEST = 2**24
+"""Most entries of an array that is formed on the way."""
+
+MOST_QUERIES = 2**34
+"""Workloads beyond this would take relaxed rows more than ten minutes to answer once, so they are refused."""
 
 _BLOCK = 2**19
 """Entries of the products that are formed at once; small enough to stay in a processor's cache."""
 
 
 @dataclass(frozen=True)
-class RelaxedRows:
+class RelaxedRows(Answers):
     """A published mixture of products.
 
     Attributes:
@@ -75,24 +82,37 @@ class RelaxedRows:
 
     def units(self, attributes: Attributes) -> Sparse:
         """Answers to one marginal, in units of 1/GRID of a row."""
+        parts = [stretch.units for stretch in self.stretches(attributes)]
+        return Sparse(np.concatenate([part.cells for part in parts]), np.concatenate([part.values for part in parts]))
+
+    def stretches(self, attributes: Attributes) -> Iterator[Stretch]:
+        """The same in stretches: through the values that rows support, or cell by cell, whichever is cheaper."""
         sizes = self.domain.project(attributes).sizes
         scale = self.total * GRID / (self.rows * 2.0 ** (PRECISION * len(attributes)))
-        if prod(sizes) > _DENSE:
-            return self._through_supports(attributes, scale)
-        if len(attributes) == 1:
-            return Sparse.from_dense(_to_units(self._floats[attributes[0]].sum(axis=1), scale))
-        # One matrix product of two groups of attributes, cut where the groups are smallest.
-        cut = min(range(1, len(sizes)), key=lambda at: prod(sizes[:at]) + prod(sizes[at:]))
-        first, *others = [self._floats[name] for name in attributes[:cut]]
+        if self._visits(attributes) < min(prod(sizes) // _SUPPORT_COST, _MOST_VISITS):
+            yield Stretch(0, prod(sizes), self._through_supports(attributes, scale))
+            return
+        # A matrix product of two groups of attributes, cut where the groups are smallest, a few left rows at a time.
+        narrow = [at for at in range(len(sizes)) if prod(sizes[at:]) * self.rows <= _WIDEST] or [len(sizes) - 1]
+        cut = min(narrow, key=lambda at: prod(sizes[:at]) + prod(sizes[at:]))
         right = _outer([self._floats[name] for name in attributes[cut:]]).T
-        step = max(1, _BLOCK // (self.rows * prod(sizes[1:cut])))
-        dense = np.empty((prod(sizes[:cut]), prod(sizes[cut:])), dtype=np.int64)
-        done = 0
-        for begin in range(0, sizes[0], step):
-            block = _outer([first[begin : begin + step], *others]) @ right
-            dense[done : done + len(block)] = _to_units(block, scale)
-            done += len(block)
-        return Sparse.from_dense(dense.reshape(-1))
+        leading = self.domain.project(attributes[:cut])
+        width, step = prod(sizes[cut:]), max(1, _BLOCK // self.rows)
+        for begin in range(0, leading.size, step):
+            end = min(leading.size, begin + step)
+            codes = leading.unravel(np.arange(begin, end))
+            left = np.ones((end - begin, self.rows))
+            for at, name in enumerate(leading):
+                left = left * self._floats[name][codes[:, at]]
+            dense = _to_units(left @ right, scale).reshape(-1)
+            yield Stretch(begin * width, end * width, Sparse.from_dense(dense, start=begin * width))
+
+    def _visits(self, attributes: Attributes) -> int:
+        """How many (row, cell) pairs have a positive product."""
+        visits = np.ones(self.rows)
+        for name in attributes:
+            visits = visits * self._supports[name][2]
+        return int(min(2.0**62, visits.sum()))
 
     def _through_supports(self, attributes: Attributes, scale: float) -> Sparse:
         """The same for a marginal too large to enumerate: only cells that some row supports are visited."""

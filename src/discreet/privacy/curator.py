@@ -27,8 +27,8 @@ from discreet.privacy.loss import root_below
 from discreet.privacy.neighbours import Neighbours
 from discreet.privacy.noise import DiscreteGaussian
 from discreet.privacy.select import Scores, select
-from discreet.queries.answers import GRID, Answers
-from discreet.queries.threshold import Attributes, Query, Threshold, at_cells, expand
+from discreet.queries.answers import GRID, Answers, differences
+from discreet.queries.threshold import Attributes, Lookup, Query, Threshold, at_cells
 from discreet.queries.workload import Workload
 
 Ints = NDArray[np.int64]
@@ -268,7 +268,7 @@ class Curator:
         self._read(workload.marginals)
         largest = 0
         for threshold in workload:
-            for piece in expand(threshold, self.domain, lambda subset: self._difference(subset, against)):
+            for piece in differences(against, threshold, self._in_units(GRID)):
                 largest = max(largest, int(np.abs(piece.values).max(initial=0)))
         drawn = noise.draw(DiscreteGaussian(sigma_squared), 1, self._entropy)
         return NoisyMaximum(ceil(Fraction(largest, GRID)) + int(drawn[0]), sigma_squared)
@@ -295,19 +295,12 @@ class Curator:
         counts += at_cells(threshold, cells, self.domain, self._counts.__getitem__)
         return Measurement(threshold, cells, counts, sigma_squared)
 
-    def _difference(self, attributes: Attributes, against: Answers) -> Sparse:
-        """Answer minus count, in units of the grid of answers."""
-        return against.units(attributes).minus(self._counts[attributes].times(GRID))
+    def _in_units(self, grid: int) -> Lookup:
+        """Exact counts, in units of 1/grid of a row."""
+        return lambda attributes: self._counts[attributes].times(grid)
 
     def _scores(self, threshold: Threshold, weight: int, against: Answers) -> Iterator[Sparse]:
-        shift = (GRID // SELECTION_GRID).bit_length() - 1
-
-        def lookup(attributes: Attributes) -> Sparse:
-            fine = against.units(attributes)
-            rounded = Sparse.from_pairs(fine.cells, (fine.values + (1 << shift - 1)) >> shift)
-            return rounded.minus(self._counts[attributes].times(SELECTION_GRID))
-
-        for piece in expand(threshold, self.domain, lookup):
+        for piece in differences(against, threshold, self._in_units(SELECTION_GRID), grid=SELECTION_GRID):
             yield Sparse(piece.cells, np.abs(piece.values) * weight)
 
 

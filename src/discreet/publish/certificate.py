@@ -15,8 +15,7 @@ import numpy as np
 
 from discreet.privacy.curator import Curator, NoisyMaximum
 from discreet.privacy.noise import DiscreteGaussian, quantile
-from discreet.queries.answers import GRID, Answers
-from discreet.queries.threshold import expand
+from discreet.queries.answers import GRID, Answers, differences
 from discreet.queries.workload import Workload
 
 CONFIDENCE = Fraction(95, 100)
@@ -51,7 +50,7 @@ def certify(
     """Spend `rho` on the largest error of fixed answers; the synthetic rows' own distance to them is free."""
     found = curator.worst(workload, against=answers, rho=rho)
     bound = upper_bound(found) / answers.total
-    gap = None if rows is None else distance(workload, rows, answers)
+    gap = None if rows is None else distance(workload, answers, rows)
     return Certificate(
         bound=bound,
         rows_bound=None if gap is None else bound + gap,
@@ -70,6 +69,6 @@ def distance(workload: Workload, one: Answers, other: Answers) -> float:
     """Largest difference between two sets of public answers, as a fraction of the rows."""
     largest = 0
     for threshold in workload:
-        for piece in expand(threshold, workload.domain, lambda subset: one.units(subset).minus(other.units(subset))):
+        for piece in differences(one, threshold, other.units):
             largest = max(largest, int(np.abs(piece.values).max(initial=0)))
     return largest / GRID / one.total

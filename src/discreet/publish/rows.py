@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from math import prod
 
 import numpy as np
@@ -34,7 +33,7 @@ def draw(answers: Answers, count: int, generator: np.random.Generator) -> Codes:
     return answers.sample(copies, generator)[:count]
 
 
-class Tabulated:
+class Tabulated(Answers):
     """Answers by counting synthetic rows: what a user of the rows would find."""
 
     def __init__(self, domain: Domain, total: int, codes: Codes) -> None:
@@ -42,9 +41,9 @@ class Tabulated:
         self.total = total
         self._columns = {name: np.ascontiguousarray(codes[:, at]) for at, name in enumerate(domain)}
         self._rows = len(codes)
-        self.units = lru_cache(maxsize=64)(self._units)
 
-    def _units(self, attributes: Attributes) -> Sparse:
+    def units(self, attributes: Attributes) -> Sparse:
+        """Counts of one marginal, scaled to the total."""
         cell = np.zeros(self._rows, dtype=np.int64)
         sizes = self.domain.project(attributes).sizes
         for name, size in zip(attributes, sizes, strict=True):

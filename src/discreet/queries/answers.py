@@ -2,37 +2,51 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from discreet.data.domain import Domain
 from discreet.data.sparse import Sparse
-from discreet.queries.threshold import Attributes, Query, Threshold, at_cells, expand
+from discreet.queries.threshold import Attributes, Lookup, Query, Threshold, at_cells, expand
 
 GRID = 2**20
 """An answer is a whole number of units, each 1/GRID of a row."""
 
 
-class Answers(Protocol):
-    """Public answers to every query over a domain, as fractions of a total that is public or was paid for."""
+class Answers(ABC):
+    """Public answers to every query over a domain.
 
-    @property
-    def domain(self) -> Domain:
-        """Public."""
+    Attributes:
+        domain: Public.
+        total: Rows that fractions are taken of: public, or a noisy number that was paid for.
+    """
 
-    @property
-    def total(self) -> int:
-        """Rows that fractions are taken of."""
+    domain: Domain
+    total: int
 
+    @abstractmethod
     def units(self, attributes: Attributes) -> Sparse:
         """Answers to all queries of one marginal, in units of 1/GRID of a row; absent cells are zero."""
 
+    def stretches(self, attributes: Attributes) -> Iterator[Stretch]:
+        """The same in stretches of cells that follow each other, for marginals too large to hold at once."""
+        yield Stretch(0, self.domain.project(attributes).size, self.units(attributes))
+
 
 @dataclass(frozen=True)
-class Zeros:
+class Stretch:
+    """Answers to the cells start .. stop-1 of a marginal."""
+
+    start: int
+    stop: int
+    units: Sparse
+
+
+@dataclass(frozen=True)
+class Zeros(Answers):
     """Every answer is zero."""
 
     domain: Domain
@@ -42,6 +56,33 @@ class Zeros:
         """No cell at all."""
         empty = np.zeros(0, dtype=np.int64)
         return Sparse(empty, empty)
+
+
+def differences(answers: Answers, threshold: Threshold, other: Lookup, *, grid: int = GRID) -> Iterator[Sparse]:
+    """Answers minus something else, for all queries of a threshold, in stretches of cells.
+
+    Args:
+        answers: Public.
+        threshold: Which queries.
+        other: What to subtract, marginal by marginal, in units of 1/grid of a row.
+        grid: A power of two up to GRID; answers are rounded to its units first.
+    """
+    shift = (GRID // grid).bit_length() - 1
+    if not threshold.is_marginal:
+        yield from expand(
+            threshold, answers.domain, lambda subset: _rounded(answers.units(subset), shift).minus(other(subset))
+        )
+        return
+    subtracted = other(threshold.attributes)
+    for stretch in answers.stretches(threshold.attributes):
+        yield _rounded(stretch.units, shift).minus(subtracted.between(stretch.start, stretch.stop))
+
+
+def _rounded(units: Sparse, shift: int) -> Sparse:
+    """Units of a coarser grid, 2^shift as large, rounded to the nearest."""
+    if not shift:
+        return units
+    return Sparse.from_pairs(units.cells, (units.values + (1 << shift - 1)) >> shift)
 
 
 def pieces(answers: Answers, threshold: Threshold) -> Iterator[Sparse]:

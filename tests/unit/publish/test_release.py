@@ -11,7 +11,7 @@ import pytest
 from tests.readable import SCHEMA, small_rows, small_table
 
 import discreet
-from discreet.errors import BadData, BadRelease, BadSetting
+from discreet.errors import BadData, BadRelease, BadSetting, BadWorkload
 from discreet.publish.release import Release
 from discreet.queries.answers import fraction
 
@@ -130,3 +130,14 @@ def test_a_table_prints_its_domain_and_nothing_else() -> None:
     shown = repr(discreet.read(small_rows(123), schema=SCHEMA))
     assert "age: 5" in shown
     assert "123" not in shown
+
+
+def test_workloads_beyond_the_limits_are_refused_before_anything_is_charged(tmp_path: Path) -> None:
+    sizes = {f"a{i}": 4000 for i in range(4)}
+    table = discreet.read(pa.table({name: [0, 1, 2] for name in sizes}), schema=sizes)
+    for mechanism, says in (("rap", "relaxed rows can score"), ("gaussian", "can be measured whole")):
+        with pytest.raises(BadWorkload, match=says):
+            discreet.release(table, "all:4", epsilon=1.0, mechanism=mechanism, ledger=tmp_path / "ledger")
+    assert not (tmp_path / "ledger").exists()
+    made = discreet.release(table, "all:4", epsilon=1.0, mechanism="all-zero", seed=0)
+    assert made.certificate is not None
