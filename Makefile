@@ -17,6 +17,7 @@ $(VENV)/dev: $(BIN)/discreet pyproject.toml
 	@touch $@
 
 demo: $(BIN)/discreet  ## private answers and synthetic rows for an invented population
+	@rm -rf demo-release
 	$(BIN)/discreet demo --out demo-release
 
 test: $(VENV)/dev  ## every test that needs no data

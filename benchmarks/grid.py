@@ -15,7 +15,7 @@ def run(context: Context) -> None:
     for epsilon in (0.1, 1.0):
         for rounds, per_round in SCHEDULES:
             errors, seconds = [], 0.0
-            for seed in range(context.seeds):
+            for seed in context.noise_seeds():
                 with timed() as clock:
                     made = release(
                         table,

@@ -28,6 +28,10 @@ class Context:
     seeds: int
     full: bool
 
+    def noise_seeds(self) -> range:
+        """Seeds that were never looked at while settings were chosen (those were 0 and 1)."""
+        return range(100, 100 + self.seeds)
+
     @property
     def adult(self) -> Path:
         return self.data / "adult.csv"

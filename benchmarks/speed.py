@@ -25,7 +25,7 @@ from discreet.queries import parse
 
 ROUNDS = PER_ROUND = 16
 STEPS, RATE, ROWS = 5000, 0.001, 1000
-LIMIT = 15
+LIMIT = 12
 
 
 def run(context: Context) -> None:

@@ -103,7 +103,6 @@ def test_a_neighbouring_table_leaves_the_same_trace(which: str, relation: str, t
         guarantee=guarantee,
         certificate=Fraction(1, 20),
         oversample=None,
-        seed=5,
     )
     recorder, first = carry_out(Recorder, one, plan, [])
     player, second = carry_out(Player, two, plan, recorder.tape)

@@ -13,6 +13,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
+from discreet.errors import BadSetting
 from discreet.privacy import noise
 from discreet.privacy.entropy import SeededEntropy, exp_minus, happen, happens
 from discreet.privacy.noise import DiscreteGaussian, DiscreteLaplace, Noise, _Table, draw, quantile
@@ -158,3 +159,20 @@ def test_few_draws_and_many_draws_use_public_facts_to_choose_the_sampler() -> No
     assert len(draw(kind, 0, SeededEntropy(0))) == 0
     assert len(draw(kind, 99, SeededEntropy(0))) == 99
     assert np.array_equal(draw(kind, 500, SeededEntropy(7)), draw(kind, 500, SeededEntropy(7)))
+
+
+@pytest.mark.parametrize("wide", [DiscreteGaussian(Fraction(50_000**2)), DiscreteLaplace(Fraction(40_000))], ids=str)
+def test_quantiles_of_very_wide_noise_are_bounds_and_close(wide: Noise) -> None:
+    sample = draw(wide, 200_000, SeededEntropy(8)) if isinstance(wide, DiscreteGaussian) else None
+    level = Fraction(95, 100)
+    exact = stats.norm.isf(0.05) * wide.spread if isinstance(wide, DiscreteGaussian) else -40_000 * np.log(0.1)
+    found = quantile(wide, level)
+    assert found >= exact
+    if sample is not None:
+        assert 0.948 < (sample <= found).mean() < 0.952
+
+
+def test_scales_at_the_edge() -> None:
+    assert (draw(DiscreteLaplace(Fraction(1, 2000)), 100, SeededEntropy(0)) == 0).all()
+    with pytest.raises(BadSetting, match="spend more"):
+        DiscreteGaussian(Fraction(2**102))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import time
 from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from discreet.apps.console import Console
@@ -16,10 +18,11 @@ from discreet.data.table import Table, read
 from discreet.errors import BadSetting, DiscreetError
 from discreet.privacy.ledger import total_of
 from discreet.privacy.loss import epsilon_of
+from discreet.publish.certificate import at_most
 from discreet.publish.make import release as make
 from discreet.publish.release import Release
 from discreet.publish.report import render
-from discreet.publish.store import MOST_ANSWERS, account_of
+from discreet.publish.store import account_of
 from discreet.queries import parse
 from discreet.queries.answers import fraction
 
@@ -47,7 +50,8 @@ def schema_draft(arguments: Namespace) -> None:
     """Propose a schema from the values of a file."""
     drafted, notes = draft(arguments.file, table=arguments.table)
     schema = Schema.load(drafted)
-    schema.save(arguments.output)
+    with _writing(arguments.output):
+        schema.save(arguments.output)
     print(f"Wrote {arguments.output}: {len(schema.domain)} attributes, {schema.domain.bits:,} values in all.")
     for note in notes:
         print(f"  {note}")
@@ -112,11 +116,8 @@ def answer(arguments: Namespace) -> None:
     import pyarrow.parquet as pq
 
     asked = parse.workload(arguments.workload, opened.domain, seed=arguments.workload_seed)
-    if asked.size > MOST_ANSWERS:
-        raise BadSetting(
-            f"{asked.size:,} answers are too many for one file (at most {MOST_ANSWERS:,}); ask for fewer thresholds."
-        )
-    pq.write_table(opened.answer(asked), arguments.output, compression="zstd")
+    with _writing(arguments.output):
+        pq.write_table(opened.answer(asked), arguments.output, compression="zstd")
     print(f"Wrote {asked.size:,} answers to {arguments.output}.")
 
 
@@ -171,7 +172,7 @@ def interrupted(arguments: Namespace) -> str:
     """What to say after Ctrl-C."""
     text = "\nInterrupted."
     out = getattr(arguments, "out", None)
-    if not out or not Path(out).is_dir():
+    if not out or not (Path(out) / "unfinished.json").is_file():
         return text + " Nothing was spent."
     try:
         spent = float(total_of(account_of(Path(out)).charges))
@@ -182,6 +183,14 @@ def interrupted(arguments: Namespace) -> str:
 
 def _read(arguments: Namespace, schema: str | Schema) -> Table:
     return read(arguments.data, schema=schema, table=arguments.table)
+
+
+@contextmanager
+def _writing(path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise BadSetting(f"{path} cannot be written: {error.strerror or error}.") from None
 
 
 def _setting(text: str) -> tuple[str, str]:
@@ -199,9 +208,11 @@ def _summarise(made: Release, folder: Path) -> None:
         print(f"  WARNING       the noise was seeded ({made.noise_seed}): this release is for tests only")
     if made.certificate is not None:
         sure = f"with {made.certificate.confidence:.0%} confidence"
-        print(f"  certificate   largest error at most {made.certificate.bound:.4f} {sure}")
+        print(f"  certificate   largest error at most {at_most(made.certificate.bound)} of the rows, {sure}")
         if made.certificate.rows_bound is not None:
-            print(f"                and at most {made.certificate.rows_bound:.4f} when counting the synthetic rows")
+            print(
+                f"                and at most {at_most(made.certificate.rows_bound)} when counting the synthetic rows"
+            )
     if rows:
         print(f"  synthetic     {rows:,} rows in {folder / 'synthetic.parquet'}")
     print(f"  report        {folder / 'report.html'}")

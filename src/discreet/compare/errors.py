@@ -15,7 +15,9 @@ from discreet.data.table import Table
 from discreet.errors import BadData
 from discreet.progress import SILENT, Progress
 from discreet.publish.release import Release
+from discreet.queries import parse
 from discreet.queries.answers import GRID, Answers, differences, fraction
+from discreet.queries.parse import WorkloadLike
 from discreet.queries.threshold import Attributes, Query, Threshold, at_cells
 from discreet.queries.workload import Workload
 
@@ -55,7 +57,7 @@ class Errors:
 
 
 def evaluate(
-    release: Release, table: Table, workload: Workload | None = None, *, progress: Progress = SILENT
+    release: Release, table: Table, workload: WorkloadLike | None = None, *, progress: Progress = SILENT
 ) -> dict[str, Any]:
     """Compare a release with the true table: `max_error`, ..., and `rows_max_error`, ... for its synthetic rows.
 
@@ -63,7 +65,7 @@ def evaluate(
     """
     if table.domain != release.domain:
         raise BadData("The table's domain is not the release's: use the schema that the release was made with.")
-    asked = workload or release.workload
+    asked = release.workload if workload is None else parse.workload(workload, release.domain)
     found = {
         "private": False,
         **asdict(errors(release.answers, table, asked, release.schema, progress=progress)),
@@ -132,7 +134,8 @@ def _differences(
 
 def _describe(answers: Answers, table: Table, query: Query, schema: Schema) -> WorstQuery:
     total = max(1, answers.total)
-    count = at_cells(query.threshold, np.array([query.cell]), table.domain, table.count)
+    cell = np.array([query.cell])
+    count = at_cells(query.threshold, cell, table.domain, lambda subset, part: table.count(subset).at(part))
     truth, answer = int(count[0]) / total, fraction(answers, query)
     return WorstQuery(in_words(query, schema), truth, answer, abs(truth - answer))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import gzip
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -146,7 +147,7 @@ def _open_text(path: Path, delimiter: str) -> Source:
     columns = ", ".join(f"'{name}': 'VARCHAR'" for name in _numbered(len(names)))
     zipped = "gzip" if path.suffix.lower() == ".gz" else "none"
     call = (
-        f"read_csv({_quoted(path)}, auto_detect=false, header=true, compression='{zipped}', "
+        f"read_csv({_literal(path)}, auto_detect=false, header=true, compression='{zipped}', "
         f"delim='{delimiter}', quote='\"', escape='\"', columns={{{columns}}})"
     )
     return _scan(call, names, complaint)
@@ -161,7 +162,7 @@ def _header(path: Path, delimiter: str) -> list[str]:
 def _open_parquet(path: Path) -> Source:
     complaint = f"{path} is not a sound Parquet file."
     names = veiled(lambda: pq.read_schema(path).names, complaint)
-    return _scan(f"read_parquet({_quoted(path)})", names, complaint)
+    return _scan(f"read_parquet({_literal(path)})", names, complaint)
 
 
 def _open_database(path: Path, table: str | None) -> Source:
@@ -224,6 +225,11 @@ def _numbered(length: int) -> list[str]:
 
 def _quoted(path: Path) -> str:
     return "'" + str(path).replace("'", "''") + "'"
+
+
+def _literal(path: Path) -> str:
+    """A path that the engine must not take for a pattern: `people[1].csv` is one file."""
+    return _quoted(Path(re.sub(r"([*?\[])", r"[\1]", str(path))))
 
 
 def _identifier(name: str) -> str:

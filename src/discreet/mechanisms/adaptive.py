@@ -79,7 +79,7 @@ def adaptive(
 ) -> Outcome:
     """Run the loop and spend `rho`."""
     if schedule.per_round is None:
-        measured = _everything(curator, workload, rho, schedule)
+        measured = measure_everything(curator, workload, rho=rho, priced=schedule.priced)
         model.fit(measured, progress)
         return Outcome(model.answers(), measured, model.notes())
     measured = []
@@ -97,26 +97,33 @@ def adaptive(
             label=f"{name}: select",
         )
         chosen += picked
-        measured += _selected(curator, picked, each * (1 - schedule.selection), schedule, f"{name}: measure")
+        spend = each * (1 - schedule.selection)
+        measured += _selected(curator, workload, picked, rho=spend, schedule=schedule, label=f"{name}: measure")
         model.fit(measured, progress)
     return Outcome(model.answers(), measured, {**model.notes(), "selected": len(chosen)})
 
 
-def _everything(curator: Curator, workload: Workload, rho: Fraction, schedule: Schedule) -> list[Measurement]:
+def measure_everything(
+    curator: Curator, workload: Workload, *, rho: Fraction, priced: str = "jointly"
+) -> list[Measurement]:
+    """Measure every marginal that a workload needs, by its weights."""
     needed = workload.marginals
     return curator.measure(
-        list(needed),
-        rho=rho,
-        weights=list(needed.values()),
-        priced=schedule.priced,
-        label="measure every marginal",
+        list(needed), rho=rho, weights=list(needed.values()), priced=priced, label="measure every marginal"
     )
 
 
 def _selected(
-    curator: Curator, picked: Sequence[Query], rho: Fraction, schedule: Schedule, label: str
+    curator: Curator,
+    workload: Workload,
+    picked: Sequence[Query],
+    *,
+    rho: Fraction,
+    schedule: Schedule,
+    label: str,
 ) -> list[Measurement]:
     if not schedule.whole:
         return curator.measure_queries(picked, rho=rho, priced=schedule.priced, label=label)
     touched = dict.fromkeys(subset for query in picked for _, subset in query.threshold.terms())
-    return curator.measure(list(touched), rho=rho, priced=schedule.priced, label=label)
+    weights = [workload.marginals[subset] for subset in touched]
+    return curator.measure(list(touched), rho=rho, weights=weights, priced=schedule.priced, label=label)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from discreet.mechanisms.adaptive import Outcome
+from discreet.mechanisms.adaptive import Outcome, measure_everything
 from discreet.models.noisy import NoisyCounts
 from discreet.privacy.curator import Curator
 from discreet.queries.answers import Zeros
@@ -24,8 +24,5 @@ def all_zero(curator: Curator) -> Outcome:
 
 def gaussian(curator: Curator, workload: Workload, *, rho: Fraction, priced: str = "jointly") -> Outcome:
     """Measure every marginal the workload needs, and publish the noisy counts as they are."""
-    needed = workload.marginals
-    measured = curator.measure(
-        list(needed), rho=rho, weights=list(needed.values()), priced=priced, label="measure every marginal"
-    )
+    measured = measure_everything(curator, workload, rho=rho, priced=priced)
     return Outcome(NoisyCounts(curator.domain, curator.total, measured), measured)

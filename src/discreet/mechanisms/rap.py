@@ -28,10 +28,15 @@ from discreet.models import fit, projection, transform
 from discreet.models.fit import FitSettings
 from discreet.models.projection import ProjectionSettings
 from discreet.models.relaxed import MOST_QUERIES, RelaxedRows
-from discreet.privacy.curator import Curator, Measurement, require_measurable
+from discreet.privacy.curator import Curator, Measurement, require_cells, require_measurable
 from discreet.progress import Progress
 from discreet.queries.answers import Answers
 from discreet.queries.workload import Workload
+
+_PER_ROUND = 16
+
+MOST_ENTRIES = 2**27
+"""Most numbers in the relaxed rows of a model; a fit holds about six such arrays."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +44,9 @@ class Settings:
     """Settings of `rap`.
 
     Attributes:
-        rounds: T. With one round and no `per_round`, every marginal is measured at once.
-        per_round: K, queries selected in each round.
-        rows: n', relaxed rows; even.
+        rounds: T. One round without `per_round` measures every marginal at once and selects nothing.
+        per_round: K, queries selected in each round; 16 where there are several rounds.
+        rows: n', relaxed rows; an odd number is raised by one, since the fit judges one half by the other.
         max_steps: Most steps of one fit.
     """
 
@@ -53,8 +58,6 @@ class Settings:
     def __post_init__(self) -> None:
         _check_schedule(self.rounds, self.per_round, self.rows)
         _check.whole("max_steps", self.max_steps)
-        if self.rows % fit.GROUPS:
-            raise BadSetting(f"rows must be even, not {self.rows}: the fit judges one half of them by the other.")
 
 
 @dataclass(frozen=True)
@@ -62,8 +65,8 @@ class PaperSettings:
     """Settings of `rap-paper`, with the published constants.
 
     Attributes:
-        rounds: T. With one round and no `per_round`, every query is measured at once.
-        per_round: K, queries selected in each round.
+        rounds: T. One round without `per_round` measures every query at once and selects nothing.
+        per_round: K, queries selected in each round; 16 where there are several rounds.
         rows: n', relaxed rows.
         rate: Adam's learning rate.
         steps: Most steps of one projection.
@@ -72,7 +75,7 @@ class PaperSettings:
     """
 
     rounds: int = 16
-    per_round: int | None = 16
+    per_round: int | None = None
     rows: int = 1000
     rate: float = 0.001
     steps: int = 5000
@@ -91,7 +94,7 @@ def run(curator: Curator, job: Job) -> Outcome:
     """Relaxed projection of whole marginals."""
     settings: Settings = job.settings
     model = _Softmax(curator.domain, curator.total, settings, job.seed)
-    schedule = Schedule(settings.rounds, settings.per_round, whole=True)
+    schedule = Schedule(settings.rounds, _picks(settings), whole=True)
     return adaptive(curator, job.workload, model, rho=job.rho, schedule=schedule, progress=job.progress)
 
 
@@ -99,7 +102,7 @@ def run_paper(curator: Curator, job: Job) -> Outcome:
     """The published algorithm."""
     settings: PaperSettings = job.settings
     model = _Published(curator.domain, curator.total, settings, job.seed)
-    schedule = Schedule(settings.rounds, settings.per_round, whole=False, priced="singly")
+    schedule = Schedule(settings.rounds, _picks(settings), whole=False, priced="singly")
     return adaptive(curator, job.workload, model, rho=job.rho, schedule=schedule, progress=job.progress)
 
 
@@ -110,16 +113,25 @@ def check(workload: Workload, settings: Settings | PaperSettings) -> None:
             f"The workload has {workload.size:,} queries; relaxed rows can score {MOST_QUERIES:,} in bearable time. "
             "Ask for fewer or smaller thresholds, or use coarser bins."
         )
-    if settings.per_round is None:
+    if workload.domain.bits * settings.rows > MOST_ENTRIES:
+        widest = max(workload.domain, key=workload.domain.size_of)
+        raise BadWorkload(
+            f"{settings.rows:,} relaxed rows of {workload.domain.bits:,} values exceed {MOST_ENTRIES:,} numbers. "
+            f"Give {widest!r} coarser bins ({workload.domain.size_of(widest):,} values), or ask for fewer --rows."
+        )
+    picks = _picks(settings)
+    if picks is None:
         require_measurable(workload.domain, workload.marginals)
-    elif settings.rounds * settings.per_round > workload.size:
+    elif settings.rounds * picks > workload.size:
         raise BadSetting(
-            f"{settings.rounds} rounds of {settings.per_round} queries are more than the workload's "
-            f"{workload.size:,}. Ask for fewer, or for --rounds 1 without --per-round, which measures everything."
+            f"{settings.rounds} rounds of {picks} queries are more than the workload's {workload.size:,}. Ask for "
+            "fewer, or for --rounds 1 without --per-round, which measures everything."
         )
     elif isinstance(settings, Settings):
-        largest = sorted(workload.marginals, key=lambda names: -workload.domain.project(names).size)
-        require_measurable(workload.domain, largest[: settings.per_round])
+        touched = [
+            sum(workload.domain.project(subset).size for _, subset in threshold.terms()) for threshold in workload
+        ]
+        require_cells(sum(sorted(touched)[-picks:]))
 
 
 class _Softmax:
@@ -128,7 +140,7 @@ class _Softmax:
     def __init__(self, domain: Domain, total: int, settings: Settings, seed: int) -> None:
         self._domain, self._total, self._seed = domain, total, seed
         self._settings = FitSettings(max_steps=settings.max_steps)
-        self._logits = fit.start(domain, settings.rows, self._settings, seed)
+        self._logits = fit.start(domain, settings.rows + settings.rows % fit.GROUPS, self._settings, seed)
         self._fits: list[dict[str, int]] = []
 
     def answers(self) -> Answers:
@@ -157,13 +169,14 @@ class _Published:
         self._domain, self._total = domain, total
         self._settings = ProjectionSettings(settings.rate, settings.steps, settings.tolerance, settings.transform)
         self._parameters = projection.start(domain, settings.rows, settings.transform, seed)
+        self._steps: list[int] = []
 
     def answers(self) -> Answers:
         rows = projection.probabilities(self._domain, self._parameters, self._settings.transform)
         return _publish(self._domain, self._total, rows, normalise=self._settings.transform != "box")
 
     def fit(self, measurements: Sequence[Measurement], progress: Progress) -> None:
-        self._parameters = projection.project(
+        self._parameters, steps = projection.project(
             self._domain,
             self._parameters,
             measurements,
@@ -171,13 +184,21 @@ class _Published:
             settings=self._settings,
             progress=progress,
         )
+        self._steps.append(steps)
 
     def notes(self) -> dict[str, Any]:
-        return {}
+        return {"steps": self._steps}
 
 
 def _publish(domain: Domain, total: int, rows: jax.Array, *, normalise: bool = True) -> RelaxedRows:
     return RelaxedRows.publish(domain, total, np.asarray(rows), normalise=normalise)
+
+
+def _picks(settings: Settings | PaperSettings) -> int | None:
+    """Queries selected in each round; None for everything at once."""
+    if settings.per_round is None and settings.rounds > 1:
+        return _PER_ROUND
+    return settings.per_round
 
 
 def _check_schedule(rounds: int, per_round: int | None, rows: int) -> None:
@@ -185,5 +206,3 @@ def _check_schedule(rounds: int, per_round: int | None, rows: int) -> None:
     _check.whole("rows", rows)
     if per_round is not None:
         _check.whole("per_round", per_round)
-    elif rounds > 1:
-        raise BadSetting(f"{rounds} rounds need --per-round: how many queries each of them selects.")

@@ -32,7 +32,7 @@ class ProjectionSettings:
     Attributes:
         rate: Adam's learning rate.
         steps: Most steps in one projection.
-        tolerance: Stop when the loss improves by less than this, relative to itself, in one step.
+        tolerance: Stop when the loss changes by less than this, relative to itself, in one step.
         transform: sparsemax, softmax or box.
     """
 
@@ -69,8 +69,8 @@ def project(
     total: int,
     settings: ProjectionSettings,
     progress: Progress = SILENT,
-) -> jax.Array:
-    """Relaxed rows whose answers come closest to the measured ones in squared distance."""
+) -> tuple[jax.Array, int]:
+    """Relaxed rows whose answers come closest to the measured ones in squared distance, and the steps it took."""
     targets = _targets(domain, measurements, total)
     state: Any = (parameters, jnp.zeros_like(parameters), jnp.zeros_like(parameters), 0, jnp.inf, False)
     progress.stage("projection", settings.steps)
@@ -78,7 +78,7 @@ def project(
         limit = min(settings.steps, int(state[3]) + _STRETCH)
         state = _stretch(domain, settings, state, limit, targets)
         progress.step(int(state[3]))
-    return jnp.asarray(state[0])
+    return jnp.asarray(state[0]), int(state[3])
 
 
 def _targets(domain: Domain, measurements: Sequence[Measurement], total: int) -> _Queries | list[Bucket]:
@@ -169,7 +169,7 @@ def _stretch(
         parameters = parameters - rate * mean / (jnp.sqrt(square) + 1e-8)
         if keep is not None:
             parameters = transform.per_attribute(domain, keep, parameters)
-        stalled = jnp.isfinite(before) & (before - value < settings.tolerance * before)
+        stalled = jnp.isfinite(before) & (jnp.abs(before - value) < settings.tolerance * before)
         return parameters, mean, square, number, value, stalled
 
     return jax.lax.while_loop(lambda state: (state[3] < limit) & ~state[5], step, state)

@@ -85,10 +85,23 @@ class RelaxedRows(Answers):
         parts = [stretch.units for stretch in self.stretches(attributes)]
         return Sparse(np.concatenate([part.cells for part in parts]), np.concatenate([part.values for part in parts]))
 
+    def at(self, attributes: Attributes, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Answers to some cells of a marginal: products of the entries they name, whatever its size."""
+        inner = self.domain.project(attributes)
+        codes = inner.unravel(cells)
+        product = np.ones((len(cells), self.rows))
+        for column, name in enumerate(attributes):
+            product = product * self._floats[name][codes[:, column]]
+        return _to_units(product.sum(axis=1), self._scale(attributes))
+
+    def _scale(self, attributes: Attributes) -> float:
+        """From sums of products of shares to units."""
+        return self.total * GRID / (self.rows * 2.0 ** (PRECISION * len(attributes)))
+
     def stretches(self, attributes: Attributes) -> Iterator[Stretch]:
         """The same in stretches: through the values that rows support, or cell by cell, whichever is cheaper."""
         sizes = self.domain.project(attributes).sizes
-        scale = self.total * GRID / (self.rows * 2.0 ** (PRECISION * len(attributes)))
+        scale = self._scale(attributes)
         if self._visits(attributes) < min(prod(sizes) // _SUPPORT_COST, _MOST_VISITS):
             yield Stretch(0, prod(sizes), self._through_supports(attributes, scale))
             return

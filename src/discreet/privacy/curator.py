@@ -36,10 +36,10 @@ Ints = NDArray[np.int64]
 SELECTION_GRID = 2**4
 """Scores are whole multiples of 1/SELECTION_GRID of a row, so that many queries share each score."""
 
-_FINEST_WEIGHT = 2**6
-"""Weights of a workload are rounded to multiples of the largest divided by this, for the same reason."""
+_FINEST_WEIGHT = 2**10
+"""Weights of a workload are rounded to multiples of the largest divided by this (at least one of them)."""
 
-MOST_CELLS = 2**28
+MOST_CELLS = 2**26
 """Most cells that may be measured in one call: every one of them is held in memory."""
 
 PRICES = ("jointly", "singly")
@@ -276,7 +276,10 @@ class Curator:
     # What follows reads the table; every caller above has charged first.
 
     def _charge_gaussian(self, costs: Iterable[tuple[int, Fraction]], label: str) -> None:
-        weighted = sum((squared / sigma_squared for squared, sigma_squared in costs), Fraction(0))
+        weighted = Fraction(0)
+        for squared, sigma_squared in costs:
+            DiscreteGaussian(sigma_squared)  # refuses a scale that cannot be drawn
+            weighted += squared / sigma_squared
         self.budget.charge(GaussianEvent(weighted), label)
 
     def _read(self, sets: Iterable[Attributes]) -> None:
@@ -292,7 +295,7 @@ class Curator:
 
     def _noisy_queries(self, threshold: Threshold, cells: Ints, sigma_squared: Fraction) -> Measurement:
         counts = noise.draw(DiscreteGaussian(sigma_squared), len(cells), self._entropy)
-        counts += at_cells(threshold, cells, self.domain, self._counts.__getitem__)
+        counts += at_cells(threshold, cells, self.domain, lambda subset, part: self._counts[subset].at(part))
         return Measurement(threshold, cells, counts, sigma_squared)
 
     def _in_units(self, grid: int) -> Lookup:
@@ -306,11 +309,16 @@ class Curator:
 
 def require_measurable(domain: Domain, marginals: Iterable[Attributes]) -> None:
     """Refuse marginals that are too large to be measured whole; public facts only."""
-    cells = sum(domain.project(attributes).size for attributes in marginals)
+    require_cells(sum(domain.project(attributes).size for attributes in marginals))
+
+
+def require_cells(cells: int) -> None:
+    """Refuse to measure this many cells at once."""
     if cells > MOST_CELLS:
         raise BadWorkload(
-            f"These marginals have {cells:,} cells together; at most {MOST_CELLS:,} can be measured whole. Let the "
-            "mechanism select some of them (--rounds and --per-round), ask for fewer, or use coarser bins."
+            f"Marginals with {cells:,} cells would be measured together; at most {MOST_CELLS:,} can be measured whole. "
+            "Ask for fewer or smaller ones, select fewer at a time (--rounds with a smaller --per-round), or use "
+            "coarser bins."
         )
 
 

@@ -1,11 +1,12 @@
 """Ledger: the append-only record of what was charged, in memory or in a file shared by all releases of one table.
 
-The file is JSON lines: a header that says which table it is about (its domain and neighbours, public facts), then
-one line per charge. A charge is on disk before the table is read, so a run that dies has still paid.
+The file is JSON lines: a header that says whose data is protected and the common limit, then one line per charge. A
+charge is on disk before the table is read, so a run that dies has still paid.
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -17,7 +18,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import IO, Any
 
-from discreet.data.domain import Domain
 from discreet.errors import BadLedger, BudgetExceeded
 from discreet.privacy import event as events
 from discreet.privacy.event import Event
@@ -58,34 +58,22 @@ def total_of(charges: Iterable[Charge]) -> Fraction:
     return sum((charge.rho for charge in charges), Fraction(0))
 
 
-@dataclass(frozen=True)
-class Account:
-    """What a ledger is about; two releases share a ledger only if all of this agrees."""
-
-    domain: Domain
-    neighbours: Neighbours
-
-    def to_json(self) -> dict[str, Any]:
-        """The public half of a ledger's header."""
-        sizes = dict(zip(self.domain.attributes, self.domain.sizes, strict=True))
-        return {"domain": sizes, "neighbours": self.neighbours.to_json()}
-
-
 class Ledger:
     """Charges in the order they were made.
 
     Args:
-        account: Which table this is about.
-        path: File to keep it in; it is created, or continued if it is about the same table.
-        limit: Most rho that all charges together may reach; None for no common limit. An existing file keeps
-            the limit it was created with.
+        neighbours: Whose data is protected: losses of different kinds do not add up, so all runs must agree.
+        path: File to keep it in; it is created, or continued. The owner sees to it that it is one table's file: its
+            releases may have different schemas.
+        limit: Most rho that all charges together may reach; None for no common limit. It is fixed when the file
+            is created.
         run: A word that tells this run's charges from other runs'.
     """
 
     def __init__(
-        self, account: Account, *, path: Path | None = None, limit: Fraction | None = None, run: str = ""
+        self, neighbours: Neighbours, *, path: Path | None = None, limit: Fraction | None = None, run: str = ""
     ) -> None:
-        self._account = account
+        self._neighbours = neighbours
         self._path = path
         self._run = run
         self.limit = limit
@@ -130,18 +118,30 @@ class Ledger:
     def _open(self, path: Path) -> None:
         try:
             path.touch(exist_ok=True)
+            if path.is_dir():
+                raise IsADirectoryError(errno.EISDIR, "it is a folder")
         except OSError as error:
             raise BadLedger(f"The ledger {path} cannot be written: {error.strerror}.") from None
         with _locked(path) as file:
-            if not file.read(1):
+            if os.fstat(file.fileno()).st_size == 0:
                 limit = None if self.limit is None else str(self.limit)
-                _append(file, {"ledger": _VERSION, **self._account.to_json(), "limit_rho": limit})
+                _append(file, {"ledger": _VERSION, "neighbours": self._neighbours.to_json(), "limit_rho": limit})
+            asked = self.limit
             self._read(file)
+        if asked is not None and asked != self.limit:
+            fixed = "no limit" if self.limit is None else f"a limit of rho {float(self.limit):.4g}"
+            raise BadLedger(
+                f"{path} was created with {fixed}, which stays; this run asked for rho {float(asked):.4g}. "
+                "Leave --ledger-epsilon out, or start a new ledger."
+            )
 
     def _read(self, file: IO[str]) -> None:
         """Everything in the file, checked."""
         file.seek(0)
-        text = file.read()
+        try:
+            text = file.read()
+        except UnicodeDecodeError:
+            raise BadLedger(f"{self._path} is not a ledger of discreet.") from None
         if not text.endswith("\n"):
             raise BadLedger(
                 f"{self._path} ends in the middle of a line: a run was cut off while charging. Complete or remove "
@@ -149,17 +149,17 @@ class Ledger:
             )
         try:
             header, *lines = [json.loads(line) for line in text.splitlines()]
-            known = {key: header[key] for key in ("domain", "neighbours")}
+            known = header["neighbours"]
             limit = None if header["limit_rho"] is None else Fraction(header["limit_rho"])
             version = header["ledger"]
         except (ValueError, KeyError, TypeError):
             raise BadLedger(f"{self._path} is not a ledger of discreet.") from None
         if version != _VERSION:
             raise BadLedger(f"{self._path} is a ledger of version {version}; this program knows {_VERSION}.")
-        if known != self._account.to_json():
+        if known != self._neighbours.to_json():
             raise BadLedger(
-                f"{self._path} belongs to another table: its domain, neighbours or rows per person differ. "
-                "Use one ledger per table."
+                f"{self._path} was kept for other neighbours or rows per person ({known}), so losses would not add up. "
+                "Ask for the same ones, or start a new ledger."
             )
         self.limit = limit
         self._charges = [Charge.from_json(line) for line in lines]

@@ -20,16 +20,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet import _check
-from discreet.errors import Bug
+from discreet.errors import BadSetting, Bug
 from discreet.privacy import rejection
 from discreet.privacy.entropy import WORD, Entropy, exp_minus
 
 Ints = NDArray[np.int64]
+
+WIDEST = 2**50
+"""Largest standard deviation of noise: beyond it, sums of 64-bit integers could overflow."""
 
 WIDEST_TABLE = 2**15
 """Standard deviation above which a table would be too large."""
@@ -46,6 +50,8 @@ class DiscreteGaussian:
 
     def __post_init__(self) -> None:
         _check.positive("sigma_squared", self.sigma_squared)
+        if self.sigma_squared > WIDEST**2:
+            raise BadSetting("This step would need noise with a standard deviation above 2^50 rows: spend more on it.")
 
     @property
     def spread(self) -> float:
@@ -64,6 +70,10 @@ class DiscreteGaussian:
         """Draws by rejection."""
         return rejection.gaussian(entropy, self.sigma_squared, count)
 
+    def tail_bound(self, probability: Fraction) -> float:
+        """A point that is exceeded with at most the remaining probability."""
+        return self.spread * max(0.0, NormalDist().inv_cdf(float(probability)))
+
 
 @dataclass(frozen=True)
 class DiscreteLaplace:
@@ -80,7 +90,8 @@ class DiscreteLaplace:
     @property
     def spread(self) -> float:
         """Standard deviation."""
-        return 1 / (math.sqrt(2) * math.sinh(0.5 / self.scale))
+        half = float(0.5 / self.scale)
+        return 1 / (math.sqrt(2) * math.sinh(half)) if half < 700 else 0.0
 
     @property
     def first_exponent(self) -> Fraction:
@@ -93,6 +104,10 @@ class DiscreteLaplace:
     def reject(self, count: int, entropy: Entropy) -> Ints:
         """Draws by rejection."""
         return rejection.laplace(entropy, self.scale, count)
+
+    def tail_bound(self, probability: Fraction) -> float:
+        """A point that is exceeded with at most the remaining probability."""
+        return float(self.scale) * -math.log(float(1 - probability))
 
 
 Noise = DiscreteGaussian | DiscreteLaplace
@@ -111,9 +126,15 @@ def draw(noise: Noise, size: int, entropy: Entropy) -> Ints:
 
 
 def quantile(noise: Noise, probability: Fraction) -> int:
-    """The least x with P(X <= x) >= probability, certified."""
+    """The least x with P(X <= x) >= probability, certified; for very wide noise at most a hair above it.
+
+    Above the widest table, P(X >= x + 1) <= P(N(0, sigma^2) >= x) bounds a discrete Gaussian by a continuous one
+    (Canonne, Kamath, Steinke 2020, Proposition 25), and a discrete Laplace's tail is at most exp(-x / scale).
+    """
     if not 0 < probability < 1:
         raise Bug(f"A quantile needs a probability inside (0, 1), not {probability}.")
+    if noise.spread > WIDEST_TABLE:
+        return math.ceil(noise.tail_bound(probability) * (1 + 2.0**-30)) + 1
     word = 2 * WORD
     first, floors = _cumulative(noise, word)
     # floor(2^word * CDF) >= ceil(2^word * probability) implies CDF >= probability.

@@ -12,7 +12,6 @@ from math import isqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import BadSetting
 from discreet.privacy.entropy import Entropy, below, below_many, exp_minus, happen, happens
 
 Ints = NDArray[np.int64]
@@ -40,10 +39,8 @@ def _laplace(entropy: Entropy, scale: Fraction) -> int:
 
 
 def gaussian(entropy: Entropy, sigma_squared: Fraction, count: int) -> Ints:
-    """Draws with P(x) proportional to exp(-x^2 / (2 sigma^2)), from wider Laplace noise."""
+    """Draws with P(x) proportional to exp(-x^2 / (2 sigma^2)), from wider Laplace noise; sigma below 2^50."""
     width = isqrt(sigma_squared.numerator // sigma_squared.denominator) + 1
-    if width > 2**60:
-        raise BadSetting("Noise with a standard deviation above 2^60 is not supported; spend more than that.")
     kept: list[Ints] = []
     missing = count
     while missing:

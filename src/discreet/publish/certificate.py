@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from fractions import Fraction
+from math import ceil, floor, log10
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,14 @@ def certify(
 def upper_bound(found: NoisyMaximum, confidence: Fraction = CONFIDENCE) -> int:
     """In rows: at least the true maximum with this probability over the noise."""
     return max(0, found.value + quantile(DiscreteGaussian(found.sigma_squared), confidence))
+
+
+def at_most(bound: float) -> str:
+    """A bound as a percentage, rounded up to three digits."""
+    if bound <= 0:
+        return "0 %"
+    unit = 10.0 ** (floor(log10(100 * bound)) - 2)
+    return f"{ceil(100 * bound / unit - 1e-9) * unit:.3g} %"
 
 
 def distance(workload: Workload, one: Answers, other: Answers) -> float:

@@ -23,7 +23,7 @@ from discreet.models.relaxed import RelaxedRows
 from discreet.privacy.budget import Budget
 from discreet.privacy.curator import Curator
 from discreet.privacy.entropy import Entropy, source
-from discreet.privacy.ledger import Account, Ledger
+from discreet.privacy.ledger import Ledger
 from discreet.privacy.loss import CONVERSIONS, rho_of
 from discreet.privacy.neighbours import Neighbours
 from discreet.progress import SILENT, Progress
@@ -51,7 +51,6 @@ class Plan:
         guarantee: What will be promised.
         certificate: Share of the budget for the certificate.
         oversample: Copies of each relaxed row in the synthetic table; None for about as many rows as the table.
-        seed: Seed of the noise; None for the operating system's entropy.
     """
 
     schema: Schema
@@ -61,7 +60,6 @@ class Plan:
     guarantee: Guarantee
     certificate: Fraction
     oversample: int | None
-    seed: int | None
 
     @property
     def domain(self) -> Domain:
@@ -132,16 +130,17 @@ def release(
         oversample=oversample,
         seed=seed,
     )
-    account = Account(table.domain, relation)
+    if out is not None:
+        Folder.require_free(Path(out))
     ledgers = []
     if ledger is not None:
         limit = None if ledger_epsilon is None else rho_of(ledger_epsilon, plan.guarantee.delta)
-        shared = Ledger(account, path=Path(ledger), limit=limit, run=str(out or plan.mechanism.name))
+        shared = Ledger(relation, path=Path(ledger), limit=limit, run=str(out or plan.mechanism.name))
         shared.require_room(plan.guarantee.rho, f"this release at epsilon {epsilon:g}")
         ledgers.append(shared)
     folder = None if out is None else Folder.claim(Path(out), plan.mechanism.name, plan.guarantee)
     if folder is not None:
-        ledgers.append(Ledger(account, path=folder.ledger))
+        ledgers.append(Ledger(relation, path=folder.ledger))
     entropy = source(seed)
     curator = Curator(table, budget=Budget(plan.guarantee.rho, ledgers), neighbours=relation, entropy=entropy)
     made = run(plan, curator, entropy, progress)
@@ -215,7 +214,6 @@ def _check_plan(
         guarantee,
         Fraction(certificate).limit_denominator(10**6),
         oversample,
-        seed,
     )
 
 

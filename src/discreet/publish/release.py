@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import _check
 from discreet.data.domain import Domain
 from discreet.data.schema import Schema
 from discreet.errors import BadRelease
@@ -122,7 +123,7 @@ class Release:
         """
         from discreet.publish.tables import answer_table  # pyarrow loads when it is used
 
-        if isinstance(what, str) and "=" in what:
+        if isinstance(what, str) and "=" in what and not what.endswith(".json"):
             return fraction(self.answers, self.query(what))
         return answer_table(self.answers, self.schema, parse.workload(what, self.domain, seed=workload_seed))
 
@@ -136,6 +137,8 @@ class Release:
         """
         from discreet.data.encode import decode
 
+        if count is not None:
+            _check.whole("count", count)
         generator = np.random.default_rng(seed)
         codes = self.codes if count is None else rows.draw(self.answers, count, generator)
         if codes is None:

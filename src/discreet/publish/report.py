@@ -20,9 +20,10 @@ from discreet.privacy.curator import Measurement
 from discreet.privacy.ledger import total_of
 from discreet.privacy.loss import epsilon_of
 from discreet.publish import svg
+from discreet.publish.certificate import at_most
 from discreet.publish.release import Release
-from discreet.publish.store import MOST_ANSWERS
 from discreet.publish.svg import Row, Words, escape, shorten
+from discreet.publish.tables import MOST_ANSWERS
 from discreet.queries.answers import GRID, fraction
 from discreet.queries.threshold import Attributes, at_cells
 
@@ -105,7 +106,7 @@ def _accuracy(release: Release) -> str:
         return _section(title, told, _differences(release))
     bounds = {"Published answers": found.bound, "Counts of the synthetic rows": found.rows_bound}
     said = [
-        f'<p class="says">{what}: largest error at most <b>{_at_most(bound)}</b> of the rows '
+        f'<p class="says">{what}: largest error at most <b>{at_most(bound)}</b> of the rows '
         f"({math.ceil(bound * total - 1e-6):,} rows) with {100 * found.confidence:g} % confidence.</p>"
         for what, bound in bounds.items()
         if bound is not None
@@ -128,7 +129,8 @@ def _differences(release: Release) -> str:
     for found in _affordable(release):
         cells = np.arange(len(found.counts)) if found.cells is None else found.cells
         with suppress(DiscreetError):
-            answered = at_cells(found.threshold, cells, release.domain, units) / GRID
+            value_at = release.answers.at if found.cells is not None else lambda names, part: units(names).at(part)
+            answered = at_cells(found.threshold, cells, release.domain, value_at) / GRID
             rows.append((answered - found.counts, math.sqrt(found.sigma_squared)))
     counts, shown = sum(len(found.counts) for found in every), sum(len(part) for part, _ in rows)
     ends = (min(found.sigma_squared for found in every), max(found.sigma_squared for found in every))
@@ -188,7 +190,7 @@ def _histogram(release: Release, rows: list[tuple[Floats, float]]) -> str:
         Words("Published answers minus noisy counts", about, "difference, % of the rows", "measured cells"),
         curve=curve,
         names=("differences", "what noise alone would give"),
-        marks=[] if bound is None else [(-100 * bound, ""), (100 * bound, f"certificate {_at_most(bound)}")],
+        marks=[] if bound is None else [(-100 * bound, ""), (100 * bound, f"certificate {at_most(bound)}")],
         size=(820, 330),
     )
 
@@ -322,14 +324,6 @@ def _example(release: Release) -> str:
     python = [">>> from discreet import Release", '>>> release = Release.open("DIR")']
     rows = [] if release.codes is None else [">>> release.rows()"]
     return "\n".join([*lines, "", *python, f">>> release.answer({asked!r})", *rows])
-
-
-def _at_most(bound: float) -> str:
-    """A percentage, rounded up to three digits."""
-    if bound <= 0:
-        return "0 %"
-    unit = 10.0 ** (math.floor(math.log10(100 * bound)) - 2)
-    return f"{math.ceil(100 * bound / unit - 1e-9) * unit:.3g} %"
 
 
 def _section(title: str, *parts: str) -> str:

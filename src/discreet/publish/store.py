@@ -14,6 +14,7 @@ While a run goes on the folder holds `unfinished.json` and `ledger.jsonl` instea
 from __future__ import annotations
 
 import json
+import platform
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib.metadata import PackageNotFoundError, version
@@ -37,13 +38,12 @@ from discreet.progress import SILENT, Progress
 from discreet.publish.certificate import Certificate
 from discreet.publish.release import Guarantee, Release
 from discreet.publish.rows import Codes
-from discreet.publish.tables import answer_batches
+from discreet.publish.tables import MOST_ANSWERS, answer_batches
 from discreet.queries import parse
 from discreet.queries.answers import Answers, Zeros
 from discreet.queries.threshold import Threshold
 
 FORMAT = 1
-MOST_ANSWERS = 10**7
 _FLUSH = 2**20
 _VERSIONS = ("discreet", "numpy", "jax", "duckdb", "ibis-framework", "pyarrow")
 _KINDS = {RelaxedRows: "relaxed-rows", NoisyCounts: "noisy-counts", Zeros: "zeros"}
@@ -56,10 +56,15 @@ class Folder:
     path: Path
 
     @staticmethod
-    def claim(path: Path, mechanism: str, guarantee: Guarantee) -> Folder:
-        """Create the folder, or refuse one that holds anything, before any budget is spent."""
+    def require_free(path: Path) -> None:
+        """Refuse a place that holds anything."""
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise BadRelease(f"{path} exists and is not an empty folder; choose another --out. Nothing was spent.")
+
+    @staticmethod
+    def claim(path: Path, mechanism: str, guarantee: Guarantee) -> Folder:
+        """Create the folder, or refuse it, before any budget is spent."""
+        Folder.require_free(path)
         try:
             path.mkdir(parents=True, exist_ok=True)
             promised = {"mechanism": mechanism, "epsilon": guarantee.epsilon, "delta": guarantee.delta}
@@ -325,7 +330,7 @@ def _read_codes(domain: Domain, path: Path) -> Codes | None:
 
 
 def _versions() -> dict[str, str]:
-    found = {}
+    found = {"python": platform.python_version()}
     for name in _VERSIONS:
         try:
             found[name] = version(name)

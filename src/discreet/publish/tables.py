@@ -9,15 +9,23 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.data.schema import Schema
+from discreet.errors import BadWorkload
 from discreet.queries.answers import GRID, Answers, pieces
 from discreet.queries.threshold import Threshold
 from discreet.queries.workload import Workload
 
 Ints = NDArray[np.int64]
 
+MOST_ANSWERS = 10**7
+"""Answers that are written out one by one; larger workloads are answered in parts."""
+
 
 def answer_table(answers: Answers, schema: Schema, workload: Workload) -> pa.Table:
     """One row per query: its threshold, its attributes and values in words, and the estimate."""
+    if workload.size > MOST_ANSWERS:
+        raise BadWorkload(
+            f"{workload.size:,} answers are too many for a table (at most {MOST_ANSWERS:,}); ask for fewer thresholds."
+        )
     tables = list(answer_batches(answers, schema, workload))
     return pa.concat_tables(tables).unify_dictionaries()
 

@@ -7,10 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.data.domain import Domain
 from discreet.data.sparse import Sparse
 from discreet.queries.threshold import Attributes, Lookup, Query, Threshold, at_cells, expand
+
+Ints = NDArray[np.int64]
 
 GRID = 2**20
 """An answer is a whole number of units, each 1/GRID of a row."""
@@ -30,6 +33,10 @@ class Answers(ABC):
     @abstractmethod
     def units(self, attributes: Attributes) -> Sparse:
         """Answers to all queries of one marginal, in units of 1/GRID of a row; absent cells are zero."""
+
+    def at(self, attributes: Attributes, cells: Ints) -> Ints:
+        """The same at some cells only."""
+        return self.units(attributes).at(cells)
 
     def stretches(self, attributes: Attributes) -> Iterator[Stretch]:
         """The same in stretches of cells that follow each other, for marginals too large to hold at once."""
@@ -92,5 +99,5 @@ def pieces(answers: Answers, threshold: Threshold) -> Iterator[Sparse]:
 
 def fraction(answers: Answers, query: Query) -> float:
     """The answer to one query as a fraction of the rows."""
-    units = at_cells(query.threshold, np.array([query.cell]), answers.domain, answers.units)
+    units = at_cells(query.threshold, np.array([query.cell]), answers.domain, answers.at)
     return int(units[0]) / GRID / max(1, answers.total)

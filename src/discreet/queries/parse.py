@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet import _check
 from discreet.data.domain import Domain
 from discreet.errors import BadWorkload
 from discreet.queries.threshold import Query, Threshold
@@ -29,7 +30,7 @@ _R_OF = re.compile(r"\s*(?P<r>\d+)\s+of\s*\((?P<inside>.*)\)\s*", re.DOTALL)
 _MOST_SETS = 10_000_000
 
 HELP = (
-    'Write all:3, random:3:64, all:3@1 (1 of 3), "age, sex; 2 of (age, sex, race)", or name a JSON file with '
+    'Write all:3, random:3:64, all:3@1 (1 of 3), "age, sex; 2 of (age, sex, race)", or name a .json file with '
     '{"thresholds": [{"attributes": ["age", "sex"], "r": 2, "weight": 1.0}, ...]}.'
 )
 
@@ -43,6 +44,7 @@ def workload(source: WorkloadLike, domain: Domain, *, seed: int = 0) -> Workload
         seed: For `random:k:m`: attribute sets in schema order, those at
             `sorted(default_rng(seed).choice(number_of_sets, m, replace=False))`.
     """
+    _check.whole("workload_seed", seed, least=0)
     if isinstance(source, Workload):
         if source.domain != domain:
             raise BadWorkload("The workload was made for another domain.")
@@ -59,9 +61,8 @@ def _from_text(text: str, domain: Domain, seed: int) -> Workload:
     matches = [_SHORT.fullmatch(part) for part in parts]
     if all(matches):
         return Workload(domain, [t for match in matches if match for t in _short_form(match, domain, seed)])
-    path = Path(text)
-    if path.suffix == ".json" or path.is_file():
-        return _from_json(_load(path), domain)
+    if text.endswith(".json"):
+        return _from_json(_load(Path(text)), domain)
     if not text.strip():
         raise BadWorkload(f"The workload is empty. {HELP}")
     return Workload(domain, [_in_words(entry, domain) for entry in text.split(";") if entry.strip()])

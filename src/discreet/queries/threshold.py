@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from math import comb, prod
 
 import numpy as np
@@ -19,9 +19,13 @@ from discreet.errors import BadWorkload
 
 Attributes = tuple[str, ...]
 Lookup = Callable[[Attributes], Sparse]
+"""All values of a marginal."""
+
+ValueAt = Callable[[Attributes, NDArray[np.int64]], NDArray[np.int64]]
+"""Values at some cells of a marginal."""
 
 _BLOCK = 2**22
-"""Cells that are expanded at once when r < k."""
+"""Most cells that are expanded at once when r < k."""
 
 _WIDEST_PART = 2**27
 """Most cells that a proper sub-marginal of a threshold with r < k may have."""
@@ -100,28 +104,51 @@ def expand(threshold: Threshold, domain: Domain, lookup: Lookup) -> Iterator[Spa
     if threshold.is_marginal:
         yield lookup(threshold.attributes)
         return
+    require_expandable(threshold, domain)
     shape = domain.project(threshold.attributes).sizes
     parts = [
         (coefficient, subset, _part(threshold, subset, domain, lookup)) for coefficient, subset in threshold.terms()
     ]
-    stride = prod(shape[1:])
+    # Cells are visited in order: all values of the first axes one by one, a stretch of the pivot, all of the rest.
+    pivot = next(axis for axis in range(len(shape)) if prod(shape[axis + 1 :]) <= _BLOCK)
+    stride = prod(shape[pivot + 1 :])
     step = max(1, _BLOCK // stride)
-    for first in range(0, shape[0], step):
-        last = min(shape[0], first + step)
-        block = np.zeros((last - first, *shape[1:]), dtype=np.int64)
-        for coefficient, subset, values in parts:
-            block += coefficient * _slice(values, subset, threshold.attributes, shape, (first, last))
-        yield Sparse.from_dense(block.reshape(-1), start=first * stride)
+    for number, leading in enumerate(product(*(range(size) for size in shape[:pivot]))):
+        for first in range(0, shape[pivot], step):
+            last = min(shape[pivot], first + step)
+            window = (*(slice(at, at + 1) for at in leading), slice(first, last))
+            start = (number * shape[pivot] + first) * stride
+            block = np.zeros((*([1] * pivot), last - first, *shape[pivot + 1 :]), dtype=np.int64)
+            for coefficient, subset, values in parts:
+                if isinstance(values, Sparse):
+                    stop = start + block.size
+                    inside = values.between(start, stop)
+                    part = Sparse(inside.cells - start, inside.values).dense(block.size).reshape(block.shape)
+                else:
+                    part = _window(values, subset, threshold.attributes, window)
+                block += coefficient * part
+            yield Sparse.from_dense(block.reshape(-1), start=start)
 
 
-def at_cells(threshold: Threshold, cells: NDArray[np.int64], domain: Domain, lookup: Lookup) -> NDArray[np.int64]:
+def require_expandable(threshold: Threshold, domain: Domain) -> None:
+    """Refuse a threshold with r < k whose sub-marginals are too large to hold."""
+    for _, subset in threshold.terms():
+        cells = prod(domain.project(subset).sizes)
+        if subset != threshold.attributes and cells > _WIDEST_PART:
+            raise BadWorkload(
+                f"{threshold} needs the marginal {' x '.join(subset)} with {cells:,} cells, more than "
+                f"{_WIDEST_PART:,}. Ask for fewer or coarser attributes."
+            )
+
+
+def at_cells(threshold: Threshold, cells: NDArray[np.int64], domain: Domain, value_at: ValueAt) -> NDArray[np.int64]:
     """Values of some queries of a threshold, from those of its marginals."""
     codes = domain.project(threshold.attributes).unravel(cells)
     column = {name: position for position, name in enumerate(threshold.attributes)}
     values = np.zeros(len(cells), dtype=np.int64)
     for coefficient, subset in threshold.terms():
         part = domain.project(subset).ravel(codes[:, [column[name] for name in subset]])
-        values += coefficient * lookup(subset).at(part)
+        values += coefficient * value_at(subset, part)
     return values
 
 
@@ -130,29 +157,14 @@ def _part(threshold: Threshold, subset: Attributes, domain: Domain, lookup: Look
     if subset == threshold.attributes:
         return lookup(subset)
     sizes = domain.project(subset).sizes
-    if prod(sizes) > _WIDEST_PART:
-        raise BadWorkload(
-            f"{threshold} needs the marginal {' x '.join(subset)} with {prod(sizes):,} cells, more than "
-            f"{_WIDEST_PART:,}. Ask for fewer or coarser attributes."
-        )
     return lookup(subset).dense(prod(sizes)).reshape(sizes)
 
 
-def _slice(
-    values: Sparse | NDArray[np.int64],
-    subset: Attributes,
-    attributes: Attributes,
-    shape: tuple[int, ...],
-    rows: tuple[int, int],
+def _window(
+    values: NDArray[np.int64], subset: Attributes, attributes: Attributes, window: tuple[slice, ...]
 ) -> NDArray[np.int64]:
-    """The part of a sub-marginal that meets rows first .. last of the leading attribute, ready to broadcast."""
-    first, last = rows
-    if isinstance(values, Sparse):
-        stride = prod(shape[1:])
-        begin, end = np.searchsorted(values.cells, [first * stride, last * stride])
-        inside = Sparse(values.cells[begin:end] - first * stride, values.values[begin:end])
-        return inside.dense((last - first) * stride).reshape((last - first, *shape[1:]))
-    if attributes[0] in subset:
-        values = values[first:last]
-    kept = iter(values.shape)
-    return values.reshape([next(kept) if name in subset else 1 for name in attributes])
+    """The part of a sub-marginal that meets a window on the first attributes, ready to broadcast."""
+    cut = tuple(part for name, part in zip(attributes, window, strict=False) if name in subset)
+    inside = values[cut]
+    kept = iter(inside.shape)
+    return inside.reshape([next(kept) if name in subset else 1 for name in attributes])

@@ -10,7 +10,7 @@ from typing import Any
 
 from discreet.data.domain import Domain
 from discreet.errors import BadWorkload
-from discreet.queries.threshold import Attributes, Query, Threshold
+from discreet.queries.threshold import Attributes, Threshold, require_expandable
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,7 @@ class Workload:
             names = tuple(sorted(threshold.attributes, key=domain.index))
             domain.project(names).require_addressable()
             ordered = Threshold(names, threshold.r)
+            require_expandable(ordered, domain)
             merged[ordered] = max(float(weight), merged.get(ordered, 0.0))
         if not merged:
             raise BadWorkload("A workload needs at least one threshold.")
@@ -79,19 +80,6 @@ class Workload:
             for _, subset in threshold.terms():
                 needed[subset] = max(weight, needed.get(subset, 0.0))
         return needed
-
-    def cells_measured(self) -> int:
-        """Number of cells in all those marginals."""
-        return sum(self.domain.project(subset).size for subset in self.marginals)
-
-    def at(self, index: int) -> Query:
-        """The query at a position in the enumeration of all queries."""
-        for threshold in self.thresholds:
-            cells = threshold.cells(self.domain)
-            if index < cells:
-                return Query(threshold, index)
-            index -= cells
-        raise BadWorkload(f"There is no query number {index + self.size}; the workload has {self.size:,}.")
 
     def to_json(self) -> dict[str, Any]:
         """The form that `discreet.queries.parse` reads back."""

@@ -288,3 +288,15 @@ def test_importing_the_table_does_not_import_engines() -> None:
     code = f"import sys, discreet.data.table; print([m for m in {heavy} if m in sys.modules])"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("name", ["people[1]", "people*", "people?"])
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_path_is_never_a_pattern(tmp_path: Path, name: str, suffix: str) -> None:
+    for file, value in ((name, 0), ("people1", 1)):
+        frame = pa.table({"a": [value, value]})
+        if suffix == ".csv":
+            pa.csv.write_csv(frame, tmp_path / (file + suffix))
+        else:
+            pq.write_table(frame, tmp_path / (file + suffix))
+    assert read(tmp_path / (name + suffix), schema={"a": 2}).count(["a"]).cells.tolist() == [0]

@@ -146,7 +146,8 @@ def test_projection_reaches_answers_that_rows_can_give(kind: str) -> None:
     ]
     settings = ProjectionSettings(rate=0.05 if kind == "softmax" else 0.01, steps=1500, transform=kind)
     start = projection.start(DOMAIN, 30, kind, 0)
-    parameters = projection.project(DOMAIN, start, measurements, total=300, settings=settings)
+    parameters, steps = projection.project(DOMAIN, start, measurements, total=300, settings=settings)
+    assert 0 < steps <= settings.steps
     queries = projection._queries(DOMAIN, measurements, 300)
     rows = projection.probabilities(DOMAIN, parameters, kind)
     assert float(jnp.abs(projection.answers(rows, queries.bits, queries.coefficient) - queries.target).max()) < 0.02

@@ -39,6 +39,7 @@ def test_answers_are_means_of_products(names: tuple[str, ...], monkeypatch: pyte
         expected *= model.block(name)[codes[:, at]] / 2.0**PRECISION
     units = np.rint(expected.mean(axis=1) * model.total * GRID)
     assert np.array_equal(model.units(names).dense(domain.size), units)
+    assert np.array_equal(model.at(names, np.arange(domain.size)), units)
     monkeypatch.setattr(relaxed, "_SUPPORT_COST", 1e-9)  # always through the supports
     assert np.array_equal(rows().units(names).dense(domain.size), units)
     monkeypatch.setattr(relaxed, "_SUPPORT_COST", 1e9)  # never

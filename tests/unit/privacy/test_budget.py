@@ -5,15 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from discreet.data.domain import Domain
 from discreet.errors import BadLedger, BudgetExceeded
 from discreet.privacy import event as events
 from discreet.privacy.budget import Budget
 from discreet.privacy.event import Event, GaussianEvent, LaplaceEvent, SelectionEvent
-from discreet.privacy.ledger import Account, Ledger, read_file
+from discreet.privacy.ledger import Ledger, read_file
 from discreet.privacy.neighbours import Neighbours
 
-ACCOUNT = Account(Domain({"sex": 2, "age": 85}), Neighbours())
+WHOSE = Neighbours()
 EVENTS: list[Event] = [
     GaussianEvent(Fraction(1, 7)),
     LaplaceEvent(Fraction(1, 3)),
@@ -52,7 +51,7 @@ def test_a_budget_charges_exactly_and_refuses_beyond() -> None:
 
 
 def test_a_refusal_says_what_was_spent_and_changes_nothing() -> None:
-    ledger = Ledger(ACCOUNT)
+    ledger = Ledger(WHOSE)
     budget = Budget(Fraction(1, 10), [ledger])
     budget.charge(GaussianEvent(Fraction(1, 10)), "first")
     with pytest.raises(BudgetExceeded, match=r"0\.05 on 'first'"):
@@ -62,8 +61,8 @@ def test_a_refusal_says_what_was_spent_and_changes_nothing() -> None:
 
 def test_releases_of_one_table_add_up_in_a_file(tmp_path: Path) -> None:
     path = tmp_path / "people.ledger"
-    first = Ledger(ACCOUNT, path=path, limit=Fraction(1), run="one")
-    second = Ledger(ACCOUNT, path=path, run="two")
+    first = Ledger(WHOSE, path=path, limit=Fraction(1), run="one")
+    second = Ledger(WHOSE, path=path, run="two")
     first.record(GaussianEvent(Fraction(1)), "a")
     second.record(GaussianEvent(Fraction(1, 2)), "b")
     assert second.total == Fraction(3, 4)
@@ -75,8 +74,8 @@ def test_releases_of_one_table_add_up_in_a_file(tmp_path: Path) -> None:
 
 
 def test_the_shared_ledger_refuses_before_the_runs_own_is_written(tmp_path: Path) -> None:
-    shared = Ledger(ACCOUNT, path=tmp_path / "shared", limit=Fraction(1, 100))
-    own = Ledger(ACCOUNT, path=tmp_path / "own")
+    shared = Ledger(WHOSE, path=tmp_path / "shared", limit=Fraction(1, 100))
+    own = Ledger(WHOSE, path=tmp_path / "own")
     budget = Budget(Fraction(1), [shared, own])
     with pytest.raises(BudgetExceeded):
         budget.charge(GaussianEvent(Fraction(1)), "too much")
@@ -84,7 +83,7 @@ def test_the_shared_ledger_refuses_before_the_runs_own_is_written(tmp_path: Path
 
 
 def _charge_many(path: Path) -> None:
-    ledger = Ledger(ACCOUNT, path=path)
+    ledger = Ledger(WHOSE, path=path)
     for _ in range(20):
         ledger.record(GaussianEvent(Fraction(1, 100)), "parallel")
 
@@ -100,28 +99,40 @@ def test_parallel_runs_lose_no_charge(tmp_path: Path) -> None:
     assert len(read_file(path)[1]) == 60
 
 
-def test_a_ledger_of_another_table_is_refused(tmp_path: Path) -> None:
-    Ledger(ACCOUNT, path=tmp_path / "ledger")
-    for other in (
-        Account(Domain({"sex": 3, "age": 85}), Neighbours()),
-        Account(ACCOUNT.domain, Neighbours("add-remove")),
-        Account(ACCOUNT.domain, Neighbours(rows_per_person=2)),
-    ):
-        with pytest.raises(BadLedger, match="belongs to another table"):
+def test_a_ledger_kept_for_other_neighbours_is_refused(tmp_path: Path) -> None:
+    Ledger(WHOSE, path=tmp_path / "ledger")
+    for other in (Neighbours("add-remove"), Neighbours(rows_per_person=2)):
+        with pytest.raises(BadLedger, match="would not add up"):
             Ledger(other, path=tmp_path / "ledger")
+
+
+def test_a_limit_is_fixed_when_the_ledger_is_created(tmp_path: Path) -> None:
+    Ledger(WHOSE, path=tmp_path / "free")
+    with pytest.raises(BadLedger, match="created with no limit"):
+        Ledger(WHOSE, path=tmp_path / "free", limit=Fraction(1))
+    Ledger(WHOSE, path=tmp_path / "limited", limit=Fraction(1))
+    with pytest.raises(BadLedger, match="a limit of rho 1,"):
+        Ledger(WHOSE, path=tmp_path / "limited", limit=Fraction(2))
+    assert Ledger(WHOSE, path=tmp_path / "limited", limit=Fraction(1)).limit == 1
+    assert Ledger(WHOSE, path=tmp_path / "limited").limit == 1
 
 
 def test_damaged_ledgers_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
-    Ledger(ACCOUNT, path=path).record(GaussianEvent(Fraction(1)), "a")
+    Ledger(WHOSE, path=path).record(GaussianEvent(Fraction(1)), "a")
     whole = path.read_text()
     path.write_text(whole[:-10])
     with pytest.raises(BadLedger, match="ends in the middle of a line"):
-        Ledger(ACCOUNT, path=path)
+        Ledger(WHOSE, path=path)
     path.write_text("name,age\n")
     with pytest.raises(BadLedger, match="not a ledger"):
-        Ledger(ACCOUNT, path=path)
+        Ledger(WHOSE, path=path)
+    path.write_bytes(b"\xff\xfe\n")
+    with pytest.raises(BadLedger, match="not a ledger"):
+        Ledger(WHOSE, path=path)
+    with pytest.raises(BadLedger, match="it is a folder"):
+        Ledger(WHOSE, path=tmp_path)
     with pytest.raises(BadLedger, match="cannot be written"):
-        Ledger(ACCOUNT, path=tmp_path / "no" / "such" / "folder")
+        Ledger(WHOSE, path=tmp_path / "no" / "such" / "folder")
     with pytest.raises(BadLedger, match="cannot be read"):
         read_file(tmp_path / "nothing")

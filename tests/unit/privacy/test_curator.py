@@ -91,6 +91,7 @@ def test_bad_arguments_charge_nothing_and_read_nothing() -> None:
         lambda: curator.select(WORKLOAD, against=zeros, picks=0, rho=TENTH),
         lambda: curator.select(WORKLOAD, against=zeros, picks=10**6, rho=TENTH),
         lambda: curator.worst(WORKLOAD, against=zeros, rho=Fraction(-1)),
+        lambda: curator.measure([("age",), ("sex",)], rho=TENTH, weights=[1.0, 1e-40]),
     ):
         with pytest.raises(DiscreetError):
             verb()

@@ -46,6 +46,8 @@ def test_releases_without_rows_open_too(mechanism: str, tmp_path: Path) -> None:
     for count in (None, 5):
         with pytest.raises(BadRelease, match="rap"):
             opened.rows(count)
+    with pytest.raises(BadSetting, match="count"):
+        opened.rows(-3)
 
 
 def test_rows_come_in_the_original_schema() -> None:
@@ -141,3 +143,16 @@ def test_workloads_beyond_the_limits_are_refused_before_anything_is_charged(tmp_
     assert not (tmp_path / "ledger").exists()
     made = discreet.release(table, "all:4", epsilon=1.0, mechanism="all-zero", seed=0)
     assert made.certificate is not None
+
+
+def test_one_query_of_many_attributes_needs_no_marginal() -> None:
+    sizes = {f"a{i}": 50 for i in range(10)}
+    table = discreet.read(pa.table({name: [0, 1, 2, 3] for name in sizes}), schema=sizes)
+    made = discreet.release(table, "all:1", epsilon=1.0, rows=20, seed=0)
+    assert 0 <= made.answer(", ".join(f"{name}=1" for name in sizes)) <= 1
+
+
+def test_models_too_large_for_memory_are_refused() -> None:
+    table = discreet.read(pa.table({"a": [0, 1, 2]}), schema={"a": 10**6})
+    with pytest.raises(BadWorkload, match="'a' coarser bins"):
+        discreet.release(table, "all:1", epsilon=1.0)

@@ -77,7 +77,7 @@ def noisy(answers: RelaxedRows, threshold: Threshold, sigma: int, cells: Sequenc
     """Counts that are the answers plus noise."""
     generator = np.random.default_rng(7)
     kept = np.arange(threshold.cells(answers.domain)) if cells is None else np.array(cells)
-    exact = at_cells(threshold, kept, answers.domain, answers.units) // GRID
+    exact = at_cells(threshold, kept, answers.domain, answers.at) // GRID
     counts = exact + np.rint(generator.normal(0, sigma, len(kept))).astype(np.int64)
     return Measurement(threshold, None if cells is None else kept, counts, Fraction(sigma**2))
 

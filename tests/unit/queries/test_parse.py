@@ -58,7 +58,6 @@ def test_duplicates_merge_and_keep_the_larger_weight() -> None:
 def test_marginals_that_a_workload_needs() -> None:
     found = parse.workload("1 of (age, sex); age, sex; sex", DOMAIN)
     assert set(found.marginals) == {("age",), ("sex",), ("age", "sex")}
-    assert found.cells_measured() == 85 + 2 + 170
 
 
 @pytest.mark.parametrize(

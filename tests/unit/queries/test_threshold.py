@@ -11,6 +11,7 @@ from discreet.data.sparse import Sparse
 from discreet.errors import BadWorkload
 from discreet.queries import threshold as module
 from discreet.queries.threshold import Threshold, at_cells, expand
+from discreet.queries.workload import Workload
 
 
 def dense(pieces: list[Sparse], size: int) -> np.ndarray:
@@ -33,7 +34,9 @@ def test_all_thresholds_equal_their_definition(
         expected = brute_force(table, names, r)
         assert np.array_equal(dense(pieces, threshold.cells(DOMAIN)), expected)
         cells = np.arange(threshold.cells(DOMAIN))
-        assert np.array_equal(at_cells(threshold, cells, DOMAIN, lambda s: table.counts([s])[0]), expected)
+        assert np.array_equal(
+            at_cells(threshold, cells, DOMAIN, lambda s, part: table.counts([s])[0].at(part)), expected
+        )
 
 
 def test_terms_of_a_threshold_are_inclusion_exclusion() -> None:
@@ -56,12 +59,10 @@ def test_thresholds_of_random_tables(rows: int, seed: int, r: int) -> None:
     assert np.array_equal(dense(pieces, domain.size), brute_force(table, ("a", "b", "c"), r))
 
 
-def test_a_part_too_wide_is_refused() -> None:
+def test_a_part_too_wide_is_refused_when_the_workload_is_made() -> None:
     domain = Domain({"a": 2**20, "b": 2**20, "c": 2})
-    threshold = Threshold(("a", "b", "c"), 2)
-    empty = Sparse(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
     with pytest.raises(BadWorkload, match="needs the marginal a x b"):
-        list(expand(threshold, domain, lambda _: empty))
+        Workload(domain, [Threshold(("a", "b", "c"), 2)])
 
 
 @pytest.mark.parametrize(("names", "r"), [((), None), (("a", "a"), None), (("a",), 2), (("a",), 0), (("a",), True)])
