@@ -26,16 +26,8 @@ def run(context: Context) -> None:
     table = read(context.adult, schema=context.adult_schema)
     for epsilon in (0.1, 1.0):
         for mechanism, settings in MECHANISMS.items():
-            seeds = context.noise_seeds()
-            _row(
-                context,
-                table,
-                "random:3:64",
-                epsilon,
-                mechanism,
-                settings,
-                seeds[:1] if mechanism == "all-zero" else seeds,
-            )
+            seeds = context.noise_seeds()[:1] if mechanism == "all-zero" else context.noise_seeds()
+            _row(context, table, "random:3:64", epsilon, mechanism, settings, seeds)
     _row(context, table, "all:3", 1.0, "gaussian", {}, context.noise_seeds())
     _row(context, table, "all:3", 1.0, "rap", {}, context.noise_seeds())
 

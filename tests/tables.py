@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from discreet.data.domain import Domain
 from discreet.data.sparse import Sparse
+from discreet.progress import SILENT, Progress
 
 DOMAIN = Domain({"age": 4, "sex": 2, "race": 3, "one": 1})
 
@@ -25,7 +26,7 @@ class CodedTable:
     def rows(self) -> int:
         return len(self.codes)
 
-    def counts(self, sets: Sequence[tuple[str, ...]]) -> list[Sparse]:
+    def counts(self, sets: Sequence[tuple[str, ...]], *, progress: Progress = SILENT) -> list[Sparse]:
         self.reads += sets
         return [self._count(attributes) for attributes in sets]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from discreet.data.schema import Schema
 from discreet.data.schema import Source as SchemaSource
 from discreet.data.sparse import Sparse
 from discreet.errors import BadData
+from discreet.progress import SILENT, Progress
 
 if TYPE_CHECKING:
     import duckdb
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 MARGINALS_PER_STATEMENT = 26
 """Several group-bys in one statement share DuckDB's threads; more than this gains nothing more on ADULT."""
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -54,12 +53,12 @@ class Table:
         """Exact counts of one marginal; no attributes give the total as the only cell."""
         return self.counts([tuple(attributes)])[0]
 
-    def counts(self, sets: Sequence[tuple[str, ...]], *, progress: Progress | None = None) -> list[Sparse]:
+    def counts(self, sets: Sequence[tuple[str, ...]], *, progress: Progress = SILENT) -> list[Sparse]:
         """Exact counts of many marginals, in the order asked for.
 
         Args:
             sets: The attributes of each marginal; cells are addressed in their order, see `Domain.ravel`.
-            progress: Called with the number of marginals done and their total after each statement.
+            progress: Hears how many marginals are done.
 
         Raises:
             UnknownAttribute: A name is not in the domain.
@@ -67,11 +66,11 @@ class Table:
         """
         selects = [f"{self._cell(names)} c, count(*) k from codes group by c" for names in sets]
         counted: list[Sparse] = []
+        progress.stage("counting marginals", len(selects))
         while len(counted) < len(selects):
             batch = selects[len(counted) : len(counted) + MARGINALS_PER_STATEMENT]
             counted += self._count_batch(batch)
-            if progress is not None:
-                progress(len(counted), len(selects))
+            progress.step(len(counted))
         return counted
 
     def codes(self) -> NDArray[np.int64]:

@@ -87,7 +87,6 @@ def adaptive(
     each = rho / schedule.rounds
     for turn in range(1, schedule.rounds + 1):
         name = f"round {turn} of {schedule.rounds}"
-        progress.stage(f"{name}: select {schedule.per_round} of {workload.size:,} queries")
         picked = curator.select(
             workload,
             against=model.answers(),

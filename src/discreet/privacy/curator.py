@@ -27,6 +27,7 @@ from discreet.privacy.loss import root_below
 from discreet.privacy.neighbours import Neighbours
 from discreet.privacy.noise import DiscreteGaussian
 from discreet.privacy.select import Scores, select
+from discreet.progress import SILENT, Progress
 from discreet.queries.answers import GRID, Answers, differences
 from discreet.queries.threshold import Attributes, Lookup, Query, Threshold, at_cells
 from discreet.queries.workload import Workload
@@ -56,7 +57,7 @@ class Counted(Protocol):
     def rows(self) -> int:
         """Exact number of rows."""
 
-    def counts(self, sets: Sequence[Attributes]) -> list[Sparse]:
+    def counts(self, sets: Sequence[Attributes], *, progress: Progress = SILENT) -> list[Sparse]:
         """Exact counts of some marginals."""
 
 
@@ -93,10 +94,20 @@ class Curator:
         budget: What may be spent.
         neighbours: Whose data is protected.
         entropy: Where noise comes from.
+        progress: Hears which threshold is being looked at: public facts only.
     """
 
-    def __init__(self, table: Counted, *, budget: Budget, neighbours: Neighbours, entropy: Entropy) -> None:
+    def __init__(
+        self,
+        table: Counted,
+        *,
+        budget: Budget,
+        neighbours: Neighbours,
+        entropy: Entropy,
+        progress: Progress = SILENT,
+    ) -> None:
         self._table = table
+        self._progress = progress
         self._counts: dict[Attributes, Sparse] = {}
         self._noisy_total: int | None = None
         self._entropy = entropy
@@ -245,10 +256,13 @@ class Curator:
         sensitivity = self.neighbours.single * SELECTION_GRID * max(weights)
         self.budget.charge(SelectionEvent(picks, epsilon), label)
         self._read(workload.marginals)
-        scores = Scores(
-            [threshold.cells(self.domain) for threshold in workload],
-            lambda index: self._scores(workload.thresholds[index], weights[index], against),
-        )
+        self._progress.stage(f"{label} {picks} of {workload.size:,} queries", len(workload))
+
+        def pieces(index: int) -> Iterator[Sparse]:
+            self._progress.step(index)
+            return self._scores(workload.thresholds[index], weights[index], against)
+
+        scores = Scores([threshold.cells(self.domain) for threshold in workload], pieces)
         drawn = select(
             scores, picks=picks, exponent=epsilon / (2 * sensitivity), without=excluded, entropy=self._entropy
         )
@@ -267,7 +281,9 @@ class Curator:
         self._charge_gaussian([(self.neighbours.single**2, sigma_squared)], label)
         self._read(workload.marginals)
         largest = 0
-        for threshold in workload:
+        self._progress.stage(f"{label}: largest of {workload.size:,} errors", len(workload))
+        for number, threshold in enumerate(workload):
+            self._progress.step(number)
             for piece in differences(against, threshold, self._in_units(GRID)):
                 largest = max(largest, int(np.abs(piece.values).max(initial=0)))
         drawn = noise.draw(DiscreteGaussian(sigma_squared), 1, self._entropy)
@@ -285,7 +301,7 @@ class Curator:
     def _read(self, sets: Iterable[Attributes]) -> None:
         missing = [attributes for attributes in dict.fromkeys(sets) if attributes not in self._counts]
         if missing:
-            self._counts.update(zip(missing, self._table.counts(missing), strict=True))
+            self._counts.update(zip(missing, self._table.counts(missing, progress=self._progress), strict=True))
 
     def _noisy(self, attributes: Attributes, size: int, sigma_squared: Fraction) -> Ints:
         drawn = noise.draw(DiscreteGaussian(sigma_squared), size, self._entropy)

@@ -142,7 +142,9 @@ def release(
     if folder is not None:
         ledgers.append(Ledger(relation, path=folder.ledger))
     entropy = source(seed)
-    curator = Curator(table, budget=Budget(plan.guarantee.rho, ledgers), neighbours=relation, entropy=entropy)
+    curator = Curator(
+        table, budget=Budget(plan.guarantee.rho, ledgers), neighbours=relation, entropy=entropy, progress=progress
+    )
     made = run(plan, curator, entropy, progress)
     if folder is not None:
         folder.finish(made, progress)
@@ -170,7 +172,6 @@ def run(plan: Plan, curator: Curator, entropy: Entropy, progress: Progress = SIL
     counted = None if codes is None else synthetic.Tabulated(plan.domain, curator.total, codes)
     certified = None
     if certificate_rho:
-        progress.stage("certificate: largest error")
         certified = certify(curator, plan.workload, answers=outcome.answers, rows=counted, rho=certificate_rho)
     return Release(
         mechanism=plan.mechanism.name,

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import closing
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import duckdb
 import ibis
@@ -17,11 +17,13 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
 from discreet.data.table import Table, read
 from discreet.errors import BadData, BadWorkload, UnknownAttribute
+from discreet.progress import Progress
 
 CANARY = "canary-7f3a"
 SCHEMA = {
@@ -153,13 +155,21 @@ def test_counts_of_marginals() -> None:
 
 
 def test_many_marginals_report_progress() -> None:
-    calls: list[tuple[int, int]] = []
+    class Heard(Progress):
+        calls: ClassVar[list[int]] = []
+
+        def stage(self, name: str, steps: int = 0) -> None:
+            self.calls.append(steps)
+
+        def step(self, done: int, note: str = "") -> None:
+            self.calls.append(done)
+
     names = [f"x{n}" for n in range(9)]
     codes = np.random.default_rng(0).integers(0, 3, (50, 9))
     table = read(pa.table(dict(zip(names, codes.T, strict=True))), schema=dict.fromkeys(names, 3))
     sets = list(combinations(names, 2))
-    found = table.counts(sets, progress=lambda done, total: calls.append((done, total)))
-    assert calls == [(26, 36), (36, 36)]
+    found = table.counts(sets, progress=Heard())
+    assert Heard.calls == [36, 26, 36]
     assert all(one.values.sum() == 50 for one in found)
 
 
