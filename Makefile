@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 DATA   ?= ../shared/data
 
-.PHONY: demo test lint docs bench slow clean
+.PHONY: demo test lint docs bench clean
 
 $(BIN)/discreet: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -21,10 +21,7 @@ demo: $(BIN)/discreet  ## private answers and synthetic rows for an invented pop
 	$(BIN)/discreet demo --out demo-release
 
 test: $(VENV)/dev  ## every test that needs no data
-	$(BIN)/python -m pytest -m 'not slow'
-
-slow: $(VENV)/dev  ## whole-run replays and audits
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest
 
 lint: $(VENV)/dev  ## format, lint and types
 	$(BIN)/ruff format --check .

@@ -3,7 +3,6 @@
 from fractions import Fraction
 
 import numpy as np
-import pytest
 from tests.readable import small_table
 from tests.tables import DOMAIN, brute_force, random_table
 
@@ -39,7 +38,6 @@ def test_a_certificate_that_is_too_short_would_be_noticed() -> None:
     assert coverage(Fraction(93, 100), SeededEntropy(0)) < 0.945
 
 
-@pytest.mark.slow
 def test_whole_runs_are_covered() -> None:
     from discreet.compare.errors import errors
 
