@@ -28,11 +28,11 @@ lint: $(VENV)/dev  ## format, lint and types
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-docs: $(VENV)/dev  ## the command-line reference and the pictures
+docs: $(VENV)/dev  ## the command-line reference, and tables and picture from the last results
 	$(BIN)/python -m tests.docs.reference > docs/cli.md
-	$(BIN)/python -m benchmarks.picture
+	$(BIN)/python -m benchmarks.summary
 
-bench: $(VENV)/dev  ## the figures in docs/benchmarks.md; DATA=folder with adult.csv
+bench: $(VENV)/dev  ## the figures of docs/benchmarks.md; DATA=folder with adult.csv and adult-domain.json
 	$(BIN)/python -m benchmarks --data $(DATA)
 
 clean:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 import time
 from argparse import Namespace
 from collections.abc import Iterator
@@ -203,7 +204,11 @@ def _setting(text: str) -> tuple[str, str]:
 def _summarise(made: Release, folder: Path) -> None:
     rows = 0 if made.codes is None else len(made.codes)
     print(f"{folder}: {made.mechanism}, {made.workload.size:,} queries of {len(made.workload)} thresholds")
-    print(f"  privacy       {made.guarantee.in_words(made.charges)}")
+    print(
+        textwrap.fill(
+            made.guarantee.in_words(made.charges), 100, initial_indent="  privacy       ", subsequent_indent=" " * 16
+        )
+    )
     if made.noise_seed is not None:
         print(f"  WARNING       the noise was seeded ({made.noise_seed}): this release is for tests only")
     if made.certificate is not None:
@@ -216,6 +221,10 @@ def _summarise(made: Release, folder: Path) -> None:
     if rows:
         print(f"  synthetic     {rows:,} rows in {folder / 'synthetic.parquet'}")
     print(f"  report        {folder / 'report.html'}")
+
+
+def _paragraph(head: str, text: str) -> str:
+    return textwrap.fill(text, 100, initial_indent=head, subsequent_indent=" " * len(head))
 
 
 def _print_errors(found: dict[str, object]) -> None:
