@@ -204,11 +204,7 @@ def _setting(text: str) -> tuple[str, str]:
 def _summarise(made: Release, folder: Path) -> None:
     rows = 0 if made.codes is None else len(made.codes)
     print(f"{folder}: {made.mechanism}, {made.workload.size:,} queries of {len(made.workload)} thresholds")
-    print(
-        textwrap.fill(
-            made.guarantee.in_words(made.charges), 100, initial_indent="  privacy       ", subsequent_indent=" " * 16
-        )
-    )
+    print(_paragraph("  privacy       ", made.guarantee.in_words(made.charges)))
     if made.noise_seed is not None:
         print(f"  WARNING       the noise was seeded ({made.noise_seed}): this release is for tests only")
     if made.certificate is not None:
