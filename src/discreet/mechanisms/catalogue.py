@@ -26,7 +26,6 @@ class Mechanism:
 
     Attributes:
         name: As on the command line.
-        summary: One line for --help.
         settings: A frozen dataclass; its fields are what --set may name.
         run: The mechanism itself.
         check: Refuses a workload that the mechanism cannot take, before anything is charged.
@@ -34,7 +33,6 @@ class Mechanism:
     """
 
     name: str
-    summary: str
     settings: type
     run: Callable[[Curator, Job], Outcome]
     check: Callable[[Workload, Any], None]
@@ -65,14 +63,12 @@ def catalogue() -> dict[str, Mechanism]:
     every = [
         Mechanism(
             name="rap",
-            summary="relaxed projection of whole marginals (the default)",
             settings=rap.Settings,
             run=rap.run,
             check=rap.check,
         ),
         Mechanism(
             name="rap-paper",
-            summary="relaxed adaptive projection as published",
             settings=rap.PaperSettings,
             run=rap.run_paper,
             check=rap.check,
@@ -80,14 +76,12 @@ def catalogue() -> dict[str, Mechanism]:
         ),
         Mechanism(
             name="gaussian",
-            summary="noise on every marginal, charged for what one person can change",
             settings=NoSettings,
             run=lambda curator, job: direct.gaussian(curator, job.workload, rho=job.rho),
             check=lambda workload, _: require_measurable(workload.domain, workload.marginals),
         ),
         Mechanism(
             name="gaussian-paper",
-            summary="noise on every marginal, charged cell by cell as in the RAP papers",
             settings=NoSettings,
             run=lambda curator, job: direct.gaussian(curator, job.workload, rho=job.rho, priced="singly"),
             check=lambda workload, _: require_measurable(workload.domain, workload.marginals),
@@ -95,7 +89,6 @@ def catalogue() -> dict[str, Mechanism]:
         ),
         Mechanism(
             name="all-zero",
-            summary="zero for every answer; costs nothing but its certificate",
             settings=NoSettings,
             run=lambda curator, _: direct.all_zero(curator),
             check=lambda *_: None,
