@@ -5,6 +5,7 @@ release = discreet.release(table, "all:3", epsilon=1.0)
 release.answer("age=39, sex=Male")
 release.rows()
 release.save("release")
+discreet.Release.open("release")
 """
 
 from __future__ import annotations
@@ -13,19 +14,33 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-__all__ = ["Domain", "Query", "Release", "Schema", "Table", "Threshold", "Workload", "evaluate", "read", "release"]
+__all__ = [
+    "DiscreetError",
+    "Domain",
+    "Query",
+    "Release",
+    "Schema",
+    "Table",
+    "Threshold",
+    "Workload",
+    "evaluate",
+    "read",
+    "release",
+]
 
 if TYPE_CHECKING:
     from discreet.compare.errors import evaluate
     from discreet.data.domain import Domain
     from discreet.data.schema import Schema
     from discreet.data.table import Table, read
+    from discreet.errors import DiscreetError
     from discreet.publish.make import release
     from discreet.publish.release import Release
     from discreet.queries.threshold import Query, Threshold
     from discreet.queries.workload import Workload
 
 _HOMES = {
+    "DiscreetError": "discreet.errors",
     "Domain": "discreet.data.domain",
     "Query": "discreet.queries.threshold",
     "Release": "discreet.publish.release",
@@ -48,3 +63,7 @@ def __getattr__(name: str) -> Any:
     value = getattr(import_module(_HOMES[name]), name)
     globals()[name] = value
     return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

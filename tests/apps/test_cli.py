@@ -52,7 +52,7 @@ def test_a_release_from_start_to_finish(folder: Path, capsys: pytest.CaptureFixt
 
     assert main(["answer", "out", "age=20-39, sex=Male", "2 of (age=40-59, sex=Female, income=15)"]) == 0
     assert capsys.readouterr().out.count("about") == 2
-    assert main(["answer", "out", "sex=Male", "--json"]) == 0
+    assert main(["answer", "out", "--json", 'sex="Male"', "sex=Male"]) == 0
     assert 0 <= json.loads(capsys.readouterr().out)["sex=Male"] <= 1
     assert main(["answer", "out", "--workload", "all:1+all:3@1", "-o", "answers.parquet"]) == 0
     table = pq.read_table("answers.parquet")
@@ -66,6 +66,9 @@ def test_a_release_from_start_to_finish(folder: Path, capsys: pytest.CaptureFixt
         for name in ("max_error", "mean_error", "rmse", "mean_tvd", "worst"):
             assert prefix + name in found
     assert found["max_error"] == pytest.approx(max(worst["error"] for worst in found["worst"]))
+    pyarrow.csv.write_csv(small_rows(799), folder / "fewer.csv")
+    assert main(["evaluate", "out", "--data", "fewer.csv"]) == 2
+    assert "another number of rows" in capsys.readouterr().err
     assert main(["evaluate", "out", "--data", "people.csv", "--workload", "all:3"]) == 0
     assert "NOT PRIVATE" in capsys.readouterr().out
 
@@ -117,6 +120,8 @@ def test_schemas_are_drafted_with_a_warning_and_checked(folder: Path, capsys: py
         ([*RELEASE, "--set", "colour", "--out", "out"], "key=value"),
         ([*RELEASE, "--rounds", "30", "--out", "out"], "30 rounds of 16 queries"),
         (["schema", "draft", "people.csv", "-o", "no/such/schema.json"], "cannot be written"),
+        (["schema", "draft", "people.csv", "-o", "schema.json"], "may have been reviewed"),
+        ([*RELEASE, "--ledger-epsilon", "1", "--out", "out"], "name its file with --ledger"),
         ([*RELEASE, "--ledger", ".", "--out", "out"], "it is a folder"),
         ([*RELEASE[:5], "random:2:3", *RELEASE[6:], "--workload-seed", "-1", "--out", "out"], "workload_seed"),
         ([*RELEASE[:5], "age, " * 100, *RELEASE[6:], "--out", "out"], "not an attribute"),
@@ -125,11 +130,11 @@ def test_schemas_are_drafted_with_a_warning_and_checked(folder: Path, capsys: py
         ([*RELEASE, "--out", "people.csv"], "not an empty folder"),
         ([*RELEASE, "--out", "."], "not an empty folder"),
         ([*RELEASE, "--ledger", "no/such/ledger", "--out", "out"], "cannot be written"),
-        (["answer", "nowhere", "sex=Male"], "not a folder"),
+        (["answer", "nowhere", "sex=Male"], "is not there, or not a release"),
         (["answer", ".", "sex=Male"], "not a release"),
-        (["evaluate", "nowhere", "--data", "people.csv"], "not a folder"),
+        (["evaluate", "nowhere", "--data", "people.csv"], "is not there, or not a release"),
         (["ledger", "nowhere"], "nowhere"),
-        (["report", "people.csv"], "not a folder"),
+        (["report", "people.csv"], "is not there, or not a release"),
     ],
 )
 def test_mistakes_are_explained_and_spend_nothing(

@@ -46,7 +46,12 @@ examples:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
-    parsed = build_parser().parse_args(arguments)
+    parser = build_parser()
+    parsed, rest = parser.parse_known_args(arguments)
+    if rest and (not hasattr(parsed, "queries") or any(word.startswith("-") for word in rest)):
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    if rest:  # queries that stand behind an option
+        parsed.queries += rest
     from discreet.apps import commands  # loads the libraries that --help does not need
 
     try:

@@ -43,12 +43,14 @@ def demo(arguments: Namespace) -> None:
     print("Against the invented truth (an owner's check, not private):")
     _print_errors(found)
     print(f"Done in {time.monotonic() - began:.0f} s. Next:")
-    print(f'  discreet answer {arguments.out} "age=40-44, sex=female"')
+    print(f'  discreet answer {arguments.out} "age=42, sex=female"')
     print(f"  open {Path(arguments.out) / 'report.html'} in a browser")
 
 
 def schema_draft(arguments: Namespace) -> None:
     """Propose a schema from the values of a file."""
+    if Path(arguments.output).exists():
+        raise BadSetting(f"{arguments.output} exists and may have been reviewed; remove it, or choose another name.")
     drafted, notes = draft(arguments.file, table=arguments.table)
     schema = Schema.load(drafted)
     with _writing(arguments.output):
@@ -101,7 +103,7 @@ def release(arguments: Namespace) -> None:
 
 def answer(arguments: Namespace) -> None:
     """Answer queries in words, or a workload into a file."""
-    if bool(arguments.queries) == bool(arguments.workload):
+    if bool(arguments.queries) == bool(arguments.workload) or (arguments.queries and arguments.output):
         raise BadSetting('Give either queries, such as "age=39, sex=Male", or --workload W -o answers.parquet.')
     opened = Release.open(arguments.dir)
     if arguments.queries:
@@ -111,6 +113,8 @@ def answer(arguments: Namespace) -> None:
         else:
             for text, value in answers.items():
                 print(f"{value:.6f}  about {value * opened.answers.total:,.0f} of {opened.answers.total:,}  {text}")
+            if opened.certificate is not None:
+                print(f"Largest error of the release's own workload: at most {at_most(opened.certificate.bound)}.")
         return
     if not arguments.output:
         raise BadSetting("Say where the answers go, with -o answers.parquet.")
@@ -156,17 +160,18 @@ def ledger(arguments: Namespace) -> None:
     total = total_of(account.charges)
     if arguments.json:
         entries = [charge.to_json() for charge in account.charges]
-        limit = None if account.limit is None else float(account.limit)
-        figures = {"charges": entries, "rho": float(total), "delta": account.delta, "limit_rho": limit}
+        limit = None if account.limit is None else account.limit.epsilon
+        figures = {"charges": entries, "rho": float(total), "delta": account.delta, "limit_epsilon": limit}
         print(json.dumps(figures, ensure_ascii=False))
         return
     for charge in account.charges:
         print(f"{float(charge.rho):12.6g}  {charge.event.name:10}  {charge.time:25}  {charge.run} {charge.label}")
     print(f"{float(total):12.6g}  in all, of zero-concentrated DP (rho)")
+    delta = account.delta or 1e-9
+    print(f"{epsilon_of(total, delta):12.6g}  as epsilon, at delta {delta:.3g}")
     if account.limit is not None:
-        print(f"{float(account.limit - total):12.6g}  left of the ledger's limit of {float(account.limit):.6g}")
-    shown = account.delta or 1e-9
-    print(f"{epsilon_of(total, shown):12.6g}  as epsilon, at delta {shown:.3g}")
+        left = account.limit.rho - total
+        print(f"{float(left):12.6g}  left of the ledger's limit, epsilon {account.limit.epsilon:g} at that delta")
 
 
 def interrupted(arguments: Namespace) -> str:
@@ -179,6 +184,11 @@ def interrupted(arguments: Namespace) -> str:
         spent = float(total_of(account_of(Path(out)).charges))
     except DiscreetError:
         return text
+    if not spent:
+        for file in Path(out).iterdir():
+            file.unlink()
+        Path(out).rmdir()
+        return text + " Nothing was spent."
     return text + f" {out} is unfinished; it spent rho = {spent:.4g}, which stays spent. See `discreet ledger {out}`."
 
 
@@ -205,6 +215,8 @@ def _summarise(made: Release, folder: Path) -> None:
     rows = 0 if made.codes is None else len(made.codes)
     print(f"{folder}: {made.mechanism}, {made.workload.size:,} queries of {len(made.workload)} thresholds")
     print(_paragraph("  privacy       ", made.guarantee.in_words(made.charges)))
+    if made.schema.drafted_from_data:
+        print("  WARNING       the schema was drafted from data: it is public now, so it must have been reviewed")
     if made.noise_seed is not None:
         print(f"  WARNING       the noise was seeded ({made.noise_seed}): this release is for tests only")
     if made.certificate is not None:

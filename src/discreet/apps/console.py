@@ -20,24 +20,29 @@ class Console(Progress):
         self._live = self._stream.isatty()
         self._name, self._steps = "", 0
         self._began = self._said = time.monotonic()
+        self._first: tuple[float, int] | None = None
         self._width = 0
 
     def stage(self, name: str, steps: int = 0) -> None:
         """A new stage begins."""
         self._name, self._steps = name, steps
         self._began = time.monotonic()
+        self._first = None
         if self._live:
             self._rewrite(name)
 
     def step(self, done: int, note: str = "") -> None:
         """Some steps are done: tell, but not too often."""
         now = time.monotonic()
+        if self._first is None:  # whatever was set up before the first step does not count for the estimate
+            self._first = now, done
         if now - self._said < (0.2 if self._live else 10) or now - self._began < _QUIET:
             return
         self._said = now
         text = f"{self._name}: {done:,}"
         if self._steps:
-            left = (now - self._began) / max(1, done) * (self._steps - done)
+            since, before = self._first
+            left = (now - since) / max(1, done - before) * (self._steps - done)
             text += f" of {self._steps:,} ({100 * done // self._steps} %, at most {_clock(left)} left)"
         text += f", {note}" if note else ""
         if self._live:

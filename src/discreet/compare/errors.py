@@ -65,6 +65,8 @@ def evaluate(
     """
     if table.domain != release.domain:
         raise BadData("The table's domain is not the release's: use the schema that the release was made with.")
+    if release.guarantee.neighbours.total_is_public and table.rows() != release.answers.total:
+        raise BadData("The table has another number of rows than the one the release was made from.")
     asked = release.workload if workload is None else parse.workload(workload, release.domain)
     found = {
         "private": False,

@@ -132,7 +132,11 @@ def read(source: Any, *, schema: SchemaSource | Schema, table: str | None = None
         engine.execute("create table codes as select * from batches")
         engine.unregister("batches")
 
-    veiled(copy, "The rows cannot be coded: one is malformed, or the engine lacks a function that this needs.")
+    veiled(
+        copy,
+        "The rows cannot be read. In a text file every row needs as many cells as the header, and all lines must end "
+        "alike; or the engine lacks a function that this needs.",
+    )
     _refuse_marked(known, tally)
     return Table(known, engine)
 

@@ -12,7 +12,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import IO, Any
 from discreet.errors import BadLedger, BudgetExceeded
 from discreet.privacy import event as events
 from discreet.privacy.event import Event
+from discreet.privacy.loss import epsilon_of, rho_of
 from discreet.privacy.neighbours import Neighbours
 
 _VERSION = 1
@@ -58,6 +59,19 @@ def total_of(charges: Iterable[Charge]) -> Fraction:
     return sum((charge.rho for charge in charges), Fraction(0))
 
 
+@dataclass(frozen=True)
+class Limit:
+    """What all charges of a ledger together may reach."""
+
+    epsilon: float
+    delta: float
+
+    @property
+    def rho(self) -> Fraction:
+        """The same in zCDP."""
+        return rho_of(self.epsilon, self.delta)
+
+
 class Ledger:
     """Charges in the order they were made.
 
@@ -65,13 +79,12 @@ class Ledger:
         neighbours: Whose data is protected: losses of different kinds do not add up, so all runs must agree.
         path: File to keep it in; it is created, or continued. The owner sees to it that it is one table's file: its
             releases may have different schemas.
-        limit: Most rho that all charges together may reach; None for no common limit. It is fixed when the file
-            is created.
+        limit: What all charges together may reach; None for no common limit. It is fixed when the file is created.
         run: A word that tells this run's charges from other runs'.
     """
 
     def __init__(
-        self, neighbours: Neighbours, *, path: Path | None = None, limit: Fraction | None = None, run: str = ""
+        self, neighbours: Neighbours, *, path: Path | None = None, limit: Limit | None = None, run: str = ""
     ) -> None:
         self._neighbours = neighbours
         self._path = path
@@ -107,13 +120,15 @@ class Ledger:
 
     def require_room(self, rho: Fraction, label: str) -> None:
         """Refuse what would go beyond the common limit."""
-        if self.limit is not None and self.total + rho > self.limit:
-            left = max(Fraction(0), self.limit - self.total)
-            raise BudgetExceeded(
-                f"{label!r} needs rho {float(rho):.4g}, but the shared ledger has {float(left):.4g} of "
-                f"{float(self.limit):.4g} left after {len(self._charges)} charges.\n"
-                "  Nothing was read. Next: ask for a smaller epsilon, or see `discreet ledger` for the record."
-            )
+        if self.limit is None or self.total + rho <= self.limit.rho:
+            return
+        left = max(Fraction(0), self.limit.rho - self.total)
+        raise BudgetExceeded(
+            f"{label!r} needs rho {float(rho):.4g}, but the shared ledger has {float(left):.4g} of "
+            f"{float(self.limit.rho):.4g} left (its limit is epsilon {self.limit.epsilon:g} at delta "
+            f"{self.limit.delta:.3g}) after {len(self._charges)} charges.\n  Nothing was read. Next: ask for at most "
+            f"epsilon {epsilon_of(left, self.limit.delta):.3g}, or see `discreet ledger` for the record."
+        )
 
     def _open(self, path: Path) -> None:
         try:
@@ -124,56 +139,61 @@ class Ledger:
             raise BadLedger(f"The ledger {path} cannot be written: {error.strerror}.") from None
         with _locked(path) as file:
             if os.fstat(file.fileno()).st_size == 0:
-                limit = None if self.limit is None else str(self.limit)
-                _append(file, {"ledger": _VERSION, "neighbours": self._neighbours.to_json(), "limit_rho": limit})
+                limit = None if self.limit is None else asdict(self.limit)
+                _append(file, {"ledger": _VERSION, "neighbours": self._neighbours.to_json(), "limit": limit})
             asked = self.limit
             self._read(file)
-        if asked is not None and asked != self.limit:
-            fixed = "no limit" if self.limit is None else f"a limit of rho {float(self.limit):.4g}"
+        if asked is not None and (self.limit is None or asked.epsilon != self.limit.epsilon):
+            fixed = "no limit" if self.limit is None else f"a limit of epsilon {self.limit.epsilon:g}"
             raise BadLedger(
-                f"{path} was created with {fixed}, which stays; this run asked for rho {float(asked):.4g}. "
+                f"{path} was created with {fixed}, which stays; this run asked for epsilon {asked.epsilon:g}. "
                 "Leave --ledger-epsilon out, or start a new ledger."
             )
 
     def _read(self, file: IO[str]) -> None:
         """Everything in the file, checked."""
         file.seek(0)
-        try:
-            text = file.read()
-        except UnicodeDecodeError:
-            raise BadLedger(f"{self._path} is not a ledger of discreet.") from None
-        if not text.endswith("\n"):
+        book = _parse(file, self._path)
+        if book.neighbours != self._neighbours.to_json():
             raise BadLedger(
-                f"{self._path} ends in the middle of a line: a run was cut off while charging. Complete or remove "
-                "that line by hand (removing it forgets a charge whose result was never released)."
+                f"{self._path} was kept for other neighbours or rows per person ({book.neighbours}), so losses would "
+                "not add up. Ask for the same ones, or start a new ledger."
             )
-        try:
-            header, *lines = [json.loads(line) for line in text.splitlines()]
-            known = header["neighbours"]
-            limit = None if header["limit_rho"] is None else Fraction(header["limit_rho"])
-            version = header["ledger"]
-        except (ValueError, KeyError, TypeError):
-            raise BadLedger(f"{self._path} is not a ledger of discreet.") from None
-        if version != _VERSION:
-            raise BadLedger(f"{self._path} is a ledger of version {version}; this program knows {_VERSION}.")
-        if known != self._neighbours.to_json():
-            raise BadLedger(
-                f"{self._path} was kept for other neighbours or rows per person ({known}), so losses would not add up. "
-                "Ask for the same ones, or start a new ledger."
-            )
-        self.limit = limit
-        self._charges = [Charge.from_json(line) for line in lines]
+        self.limit = book.limit
+        self._charges = book.charges
 
 
-def read_file(path: Path) -> tuple[dict[str, Any], list[Charge]]:
-    """Header and charges of a ledger file, for display."""
+@dataclass(frozen=True)
+class Book:
+    """What a ledger file holds."""
+
+    neighbours: dict[str, Any]
+    limit: Limit | None
+    charges: list[Charge]
+
+
+def read_file(path: Path) -> Book:
+    """A ledger file, for display."""
     try:
-        header, *lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        if header["ledger"] != _VERSION:
-            raise KeyError
-        return header, [Charge.from_json(line) for line in lines]
+        with path.open(encoding="utf-8") as file:
+            return _parse(file, path)
     except OSError as error:
         raise BadLedger(f"{path} cannot be read: {error.strerror}.") from None
+
+
+def _parse(file: IO[str], path: Path | None) -> Book:
+    try:
+        text = file.read()
+        if text and not text.endswith("\n"):
+            raise BadLedger(
+                f"{path} ends in the middle of a line: a run was cut off while charging. Complete or remove that line "
+                "by hand (removing it forgets a charge whose result was never released)."
+            )
+        header, *lines = [json.loads(line) for line in text.splitlines()]
+        if header["ledger"] != _VERSION:
+            raise BadLedger(f"{path} is a ledger of version {header['ledger']}; this program knows {_VERSION}.")
+        limit = None if header["limit"] is None else Limit(**header["limit"])
+        return Book(header["neighbours"], limit, [Charge.from_json(line) for line in lines])
     except (ValueError, KeyError, TypeError):
         raise BadLedger(f"{path} is not a ledger of discreet.") from None
 

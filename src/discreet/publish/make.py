@@ -23,7 +23,7 @@ from discreet.models.relaxed import RelaxedRows
 from discreet.privacy.budget import Budget
 from discreet.privacy.curator import Curator
 from discreet.privacy.entropy import Entropy, source
-from discreet.privacy.ledger import Ledger
+from discreet.privacy.ledger import Ledger, Limit
 from discreet.privacy.loss import CONVERSIONS, rho_of
 from discreet.privacy.neighbours import Neighbours
 from discreet.progress import SILENT, Progress
@@ -133,8 +133,12 @@ def release(
     if out is not None:
         Folder.require_free(Path(out))
     ledgers = []
+    if ledger_epsilon is not None:
+        if ledger is None:
+            raise BadSetting("--ledger-epsilon limits a shared ledger: name its file with --ledger.")
+        _check.positive("ledger_epsilon", ledger_epsilon)
     if ledger is not None:
-        limit = None if ledger_epsilon is None else rho_of(ledger_epsilon, plan.guarantee.delta)
+        limit = None if ledger_epsilon is None else Limit(ledger_epsilon, plan.guarantee.delta)
         shared = Ledger(relation, path=Path(ledger), limit=limit, run=str(out or plan.mechanism.name))
         shared.require_room(plan.guarantee.rho, f"this release at epsilon {epsilon:g}")
         ledgers.append(shared)

@@ -114,17 +114,20 @@ class Release:
         """Read a query in words: `age=39, sex=Male` or `2 of (age=39, sex=Male, race=White)`."""
         return parse.query(text, self.domain, lambda name, value: self.schema[name].code_of(value))
 
-    def answer(self, what: WorkloadLike, *, workload_seed: int = 0) -> float | pa.Table:
-        """Answer one query in words as a fraction of the rows, or a whole workload as a table. Free of charge.
+    def answer(self, what: WorkloadLike, *, workload_seed: int = 0) -> float | list[float] | pa.Table:
+        """Answer queries in words as fractions of the rows, or a whole workload as a table. Free of charge.
 
         Example:
-            release.answer("age=39, sex=Male")     a number
-            release.answer("all:2")                a pyarrow table with one row per query
+            release.answer("age=39, sex=Male")         a number
+            release.answer(["sex=Male", "sex=Female"]) a list of numbers
+            release.answer("all:2")                    a pyarrow table with one row per query
         """
         from discreet.publish.tables import answer_table  # pyarrow loads when it is used
 
         if isinstance(what, str) and "=" in what and not what.endswith(".json"):
             return fraction(self.answers, self.query(what))
+        if isinstance(what, list) and what and all(isinstance(text, str) for text in what):
+            return [fraction(self.answers, self.query(text)) for text in what]
         return answer_table(self.answers, self.schema, parse.workload(what, self.domain, seed=workload_seed))
 
     def rows(self, count: int | None = None, *, seed: int | None = None, labels: bool = False) -> pa.Table:

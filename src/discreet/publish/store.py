@@ -32,7 +32,7 @@ from discreet.errors import BadRelease
 from discreet.models.noisy import NoisyCounts
 from discreet.models.relaxed import PRECISION, RelaxedRows
 from discreet.privacy.curator import Measurement
-from discreet.privacy.ledger import Charge, read_file, total_of
+from discreet.privacy.ledger import Charge, Limit, read_file, total_of
 from discreet.privacy.neighbours import Neighbours
 from discreet.progress import SILENT, Progress
 from discreet.publish.certificate import Certificate
@@ -59,7 +59,7 @@ class Folder:
     def require_free(path: Path) -> None:
         """Refuse a place that holds anything."""
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise BadRelease(f"{path} exists and is not an empty folder; choose another --out. Nothing was spent.")
+            raise BadRelease(f"{path} exists and is not an empty folder; choose another.")
 
     @staticmethod
     def claim(path: Path, mechanism: str, guarantee: Guarantee) -> Folder:
@@ -188,24 +188,24 @@ class Account:
 
     charges: list[Charge]
     delta: float | None = None
-    limit: Fraction | None = None
+    limit: Limit | None = None
 
 
 def account_of(path: Path) -> Account:
     """Charges of a release folder, finished or not, or of a ledger file."""
     if path.is_file():
-        header, charges = read_file(path)
-        return Account(charges, limit=None if header["limit_rho"] is None else Fraction(header["limit_rho"]))
+        book = read_file(path)
+        return Account(book.charges, book.limit.delta if book.limit else None, book.limit)
     if (path / "unfinished.json").is_file():
         delta = json.loads((path / "unfinished.json").read_text(encoding="utf-8"))["delta"]
-        return Account(read_file(path / "ledger.jsonl")[1] if (path / "ledger.jsonl").is_file() else [], delta)
+        return Account(read_file(path / "ledger.jsonl").charges if (path / "ledger.jsonl").is_file() else [], delta)
     described = _read_json(path)
     return Account([Charge.from_json(entry) for entry in described["ledger"]], described["guarantee"]["delta"])
 
 
 def _read_json(path: Path) -> dict[str, Any]:
     if not path.is_dir():
-        raise BadRelease(f"{path} is not a folder. A release is the folder that `discreet release --out` wrote.")
+        raise BadRelease(f"{path} is not there, or not a release: that is a folder written by `discreet release`.")
     if (path / "unfinished.json").is_file():
         spent = float(total_of(account_of(path).charges))
         raise BadRelease(

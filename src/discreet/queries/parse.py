@@ -152,11 +152,12 @@ def query(text: str, domain: Domain, code_of: Callable[[str, str], int]) -> Quer
     if not found or inside[: found[0].start()].strip():
         raise BadWorkload(
             f'{text!r} is not understood. Write "age=39, sex=Male" or "2 of (age=39, sex=Male, race=White)"; '
-            f"the attributes are: {', '.join(domain)}."
+            f"the attributes are: {', '.join(domain)}. (A whole workload is asked for with --workload.)"
         )
     ends = [*(later.start() for later in found[1:]), len(inside)]
     values = {
-        here[1]: code_of(here[1], inside[here.end() : end].strip()) for here, end in zip(found, ends, strict=True)
+        here[1]: code_of(here[1], _unquoted(inside[here.end() : end].strip()))
+        for here, end in zip(found, ends, strict=True)
     }
     if len(values) != len(found):
         raise BadWorkload(f"{text!r} names an attribute twice.")
@@ -164,3 +165,8 @@ def query(text: str, domain: Domain, code_of: Callable[[str, str], int]) -> Quer
     threshold = Threshold(attributes, int(match["r"]) if match else None)
     cell = int(domain.project(attributes).ravel([[values[name] for name in attributes]])[0])
     return Query(threshold, cell)
+
+
+def _unquoted(value: str) -> str:
+    value = value.strip()
+    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value

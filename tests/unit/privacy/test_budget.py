@@ -9,7 +9,7 @@ from discreet.errors import BadLedger, BudgetExceeded
 from discreet.privacy import event as events
 from discreet.privacy.budget import Budget
 from discreet.privacy.event import Event, GaussianEvent, LaplaceEvent, SelectionEvent
-from discreet.privacy.ledger import Ledger, read_file
+from discreet.privacy.ledger import Ledger, Limit, read_file
 from discreet.privacy.neighbours import Neighbours
 
 WHOSE = Neighbours()
@@ -59,22 +59,25 @@ def test_a_refusal_says_what_was_spent_and_changes_nothing() -> None:
     assert ledger.total == Fraction(1, 20)
 
 
+LIMIT = Limit(epsilon=1.0, delta=1e-9)
+
+
 def test_releases_of_one_table_add_up_in_a_file(tmp_path: Path) -> None:
     path = tmp_path / "people.ledger"
-    first = Ledger(WHOSE, path=path, limit=Fraction(1), run="one")
+    first = Ledger(WHOSE, path=path, limit=LIMIT, run="one")
     second = Ledger(WHOSE, path=path, run="two")
-    first.record(GaussianEvent(Fraction(1)), "a")
-    second.record(GaussianEvent(Fraction(1, 2)), "b")
-    assert second.total == Fraction(3, 4)
-    with pytest.raises(BudgetExceeded, match=r"shared ledger has 0\.25 of 1 left"):
-        first.record(GaussianEvent(Fraction(1)), "c")
-    header, charges = read_file(path)
-    assert header["limit_rho"] == "1"
-    assert [(charge.run, charge.label) for charge in charges] == [("one", "a"), ("two", "b")]
+    first.record(GaussianEvent(LIMIT.rho), "a")
+    second.record(GaussianEvent(LIMIT.rho / 2), "b")
+    assert second.total == LIMIT.rho * Fraction(3, 4)
+    with pytest.raises(BudgetExceeded, match=r"ask for at most epsilon 0\.\d+"):
+        first.record(GaussianEvent(LIMIT.rho), "c")
+    book = read_file(path)
+    assert book.limit == LIMIT
+    assert [(charge.run, charge.label) for charge in book.charges] == [("one", "a"), ("two", "b")]
 
 
 def test_the_shared_ledger_refuses_before_the_runs_own_is_written(tmp_path: Path) -> None:
-    shared = Ledger(WHOSE, path=tmp_path / "shared", limit=Fraction(1, 100))
+    shared = Ledger(WHOSE, path=tmp_path / "shared", limit=LIMIT)
     own = Ledger(WHOSE, path=tmp_path / "own")
     budget = Budget(Fraction(1), [shared, own])
     with pytest.raises(BudgetExceeded):
@@ -96,7 +99,7 @@ def test_parallel_runs_lose_no_charge(tmp_path: Path) -> None:
         worker.start()
     for worker in workers:
         worker.join()
-    assert len(read_file(path)[1]) == 60
+    assert len(read_file(path).charges) == 60
 
 
 def test_a_ledger_kept_for_other_neighbours_is_refused(tmp_path: Path) -> None:
@@ -109,12 +112,12 @@ def test_a_ledger_kept_for_other_neighbours_is_refused(tmp_path: Path) -> None:
 def test_a_limit_is_fixed_when_the_ledger_is_created(tmp_path: Path) -> None:
     Ledger(WHOSE, path=tmp_path / "free")
     with pytest.raises(BadLedger, match="created with no limit"):
-        Ledger(WHOSE, path=tmp_path / "free", limit=Fraction(1))
-    Ledger(WHOSE, path=tmp_path / "limited", limit=Fraction(1))
-    with pytest.raises(BadLedger, match="a limit of rho 1,"):
-        Ledger(WHOSE, path=tmp_path / "limited", limit=Fraction(2))
-    assert Ledger(WHOSE, path=tmp_path / "limited", limit=Fraction(1)).limit == 1
-    assert Ledger(WHOSE, path=tmp_path / "limited").limit == 1
+        Ledger(WHOSE, path=tmp_path / "free", limit=LIMIT)
+    Ledger(WHOSE, path=tmp_path / "limited", limit=LIMIT)
+    with pytest.raises(BadLedger, match="a limit of epsilon 1,"):
+        Ledger(WHOSE, path=tmp_path / "limited", limit=Limit(2.0, 1e-9))
+    assert Ledger(WHOSE, path=tmp_path / "limited", limit=LIMIT).limit == LIMIT
+    assert Ledger(WHOSE, path=tmp_path / "limited").limit == LIMIT
 
 
 def test_damaged_ledgers_are_refused(tmp_path: Path) -> None:
@@ -122,8 +125,9 @@ def test_damaged_ledgers_are_refused(tmp_path: Path) -> None:
     Ledger(WHOSE, path=path).record(GaussianEvent(Fraction(1)), "a")
     whole = path.read_text()
     path.write_text(whole[:-10])
-    with pytest.raises(BadLedger, match="ends in the middle of a line"):
-        Ledger(WHOSE, path=path)
+    for opened in (lambda: Ledger(WHOSE, path=path), lambda: read_file(path)):
+        with pytest.raises(BadLedger, match="ends in the middle of a line"):
+            opened()
     path.write_text("name,age\n")
     with pytest.raises(BadLedger, match="not a ledger"):
         Ledger(WHOSE, path=path)
