@@ -41,9 +41,12 @@ class Console(Progress):
         self._said = now
         text = f"{self._name}: {done:,}"
         if self._steps:
+            text += f" of {self._steps:,} ({100 * done // self._steps} %"
             since, before = self._first
-            left = (now - since) / max(1, done - before) * (self._steps - done)
-            text += f" of {self._steps:,} ({100 * done // self._steps} %, at most {_clock(left)} left)"
+            if done > before:
+                left = (now - since) / (done - before) * (self._steps - done)
+                text += f", at most {_clock(left)} left"
+            text += ")"
         text += f", {note}" if note else ""
         if self._live:
             self._rewrite(text)
