@@ -62,6 +62,8 @@ class Sparse:
         met = self.cells[inside] == other.cells if len(self.cells) else np.zeros(len(other.cells), dtype=bool)
         values = self.values.copy()
         values[position[met]] -= other.values[met]
+        if met.all():
+            return Sparse.from_pairs(self.cells, values)
         cells = np.insert(self.cells, position[~met], other.cells[~met])
         values = np.insert(values, position[~met], -other.values[~met])
         return Sparse.from_pairs(cells, values)

@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 PRECISION = 14
 """Published probabilities are multiples of 2^-PRECISION."""
 
-_SUPPORT_COST = 2**4
+_SUPPORT_COST = 2**8
 """Visiting a supported cell of a row costs about as much as this many cells of a matrix product over all rows."""
 
 _MOST_VISITS = 2**26
@@ -98,10 +98,10 @@ class RelaxedRows(Answers):
         """From sums of products of shares to units."""
         return self.total * GRID / (self.rows * 2.0 ** (PRECISION * len(attributes)))
 
-    def stretches(self, attributes: Attributes) -> Iterator[Stretch]:
+    def stretches(self, attributes: Attributes, *, grid: int = GRID) -> Iterator[Stretch]:
         """The same in stretches: through the values that rows support, or cell by cell, whichever is cheaper."""
         sizes = self.domain.project(attributes).sizes
-        scale = self._scale(attributes)
+        scale = self._scale(attributes) * (grid / GRID)
         if self._visits(attributes) < min(prod(sizes) // _SUPPORT_COST, _MOST_VISITS):
             yield Stretch(0, prod(sizes), self._through_supports(attributes, scale))
             return
@@ -113,12 +113,20 @@ class RelaxedRows(Answers):
         width, step = prod(sizes[cut:]), max(1, _BLOCK // self.rows)
         for begin in range(0, leading.size, step):
             end = min(leading.size, begin + step)
-            codes = leading.unravel(np.arange(begin, end))
-            left = np.ones((end - begin, self.rows))
-            for at, name in enumerate(leading):
-                left = left * self._floats[name][codes[:, at]]
+            left = self._products(leading, begin, end)
             dense = _to_units(left @ right, scale).reshape(-1)
             yield Stretch(begin * width, end * width, Sparse.from_dense(dense, start=begin * width))
+
+    def _products(self, leading: Domain, begin: int, end: int) -> Floats:
+        """Products of entries for the cells begin .. end-1 of some attributes: cells x rows."""
+        if len(leading) == 1:
+            return self._floats[leading.attributes[0]][begin:end]
+        codes = leading.unravel(np.arange(begin, end))
+        product = np.ones((1, self.rows))
+        for at, name in enumerate(leading):
+            factor = self._floats[name][codes[:, at]]
+            product = np.multiply(product, factor, out=factor)
+        return product
 
     def _visits(self, attributes: Attributes) -> int:
         """How many (row, cell) pairs have a positive product."""
@@ -189,7 +197,8 @@ def _outer(factors: Sequence[Floats]) -> Floats:
 
 
 def _to_units(values: Floats, scale: float) -> NDArray[np.int64]:
-    return np.rint(values * scale).astype(np.int64)
+    scaled = np.multiply(values, scale)
+    return np.rint(scaled, out=scaled).astype(np.int64)
 
 
 def _largest_remainder(probabilities: NDArray[np.floating]) -> NDArray[np.uint16]:

@@ -38,9 +38,12 @@ class Answers(ABC):
         """The same at some cells only."""
         return self.units(attributes).at(cells)
 
-    def stretches(self, attributes: Attributes) -> Iterator[Stretch]:
-        """The same in stretches of cells that follow each other, for marginals too large to hold at once."""
-        yield Stretch(0, self.domain.project(attributes).size, self.units(attributes))
+    def stretches(self, attributes: Attributes, *, grid: int = GRID) -> Iterator[Stretch]:
+        """The same in stretches of cells that follow each other, rounded to units of 1/grid of a row.
+
+        For marginals too large to hold at once, and for those who need no finer grid.
+        """
+        yield Stretch(0, self.domain.project(attributes).size, _rounded(self.units(attributes), grid))
 
 
 @dataclass(frozen=True)
@@ -74,19 +77,19 @@ def differences(answers: Answers, threshold: Threshold, other: Lookup, *, grid: 
         other: What to subtract, marginal by marginal, in units of 1/grid of a row.
         grid: A power of two up to GRID; answers are rounded to its units first.
     """
-    shift = (GRID // grid).bit_length() - 1
     if not threshold.is_marginal:
         yield from expand(
-            threshold, answers.domain, lambda subset: _rounded(answers.units(subset), shift).minus(other(subset))
+            threshold, answers.domain, lambda subset: _rounded(answers.units(subset), grid).minus(other(subset))
         )
         return
     subtracted = other(threshold.attributes)
-    for stretch in answers.stretches(threshold.attributes):
-        yield _rounded(stretch.units, shift).minus(subtracted.between(stretch.start, stretch.stop))
+    for stretch in answers.stretches(threshold.attributes, grid=grid):
+        yield stretch.units.minus(subtracted.between(stretch.start, stretch.stop))
 
 
-def _rounded(units: Sparse, shift: int) -> Sparse:
-    """Units of a coarser grid, 2^shift as large, rounded to the nearest."""
+def _rounded(units: Sparse, grid: int) -> Sparse:
+    """Units of a coarser grid, a power of two, rounded to the nearest."""
+    shift = (GRID // grid).bit_length() - 1
     if not shift:
         return units
     return Sparse.from_pairs(units.cells, (units.values + (1 << shift - 1)) >> shift)
