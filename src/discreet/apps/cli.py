@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -44,14 +46,36 @@ examples:
 """
 
 
+def run() -> NoReturn:
+    """The program. Ctrl-C ends it at once: unwinding through compiled code that is still at work may crash."""
+    parsed = _parse(None)
+
+    def stop(*_: object) -> None:
+        from discreet.apps import commands
+
+        print(commands.interrupted(parsed), file=sys.stderr, flush=True)
+        os._exit(130)
+
+    signal.signal(signal.SIGINT, stop)
+    sys.exit(_carry_out(parsed))
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit status."""
+    """Run one command from Python; returns the exit status."""
+    return _carry_out(_parse(arguments))
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = build_parser()
     parsed, rest = parser.parse_known_args(arguments)
     if rest and (not hasattr(parsed, "queries") or any(word.startswith("-") for word in rest)):
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     if rest:  # queries that stand behind an option
         parsed.queries += rest
+    return parsed
+
+
+def _carry_out(parsed: argparse.Namespace) -> int:
     from discreet.apps import commands  # loads the libraries that --help does not need
 
     try:
@@ -59,9 +83,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except DiscreetError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        print(commands.interrupted(parsed), file=sys.stderr)
-        return 130
     except BrokenPipeError:
         return 141
     return 0
@@ -219,4 +240,4 @@ def _table(parser: argparse.ArgumentParser) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run()
