@@ -37,7 +37,7 @@ GROUPS = 2
 
 @dataclass(frozen=True)
 class FitSettings:
-    """Constants of the fit; they were chosen on public data and hold for every table (see docs/rap.md).
+    """Constants of the fit; they were chosen on ADULT, a public table, and then fixed (see docs/rap.md).
 
     Attributes:
         step: Step size, divided by the largest number of attributes in a marginal.
