@@ -46,6 +46,14 @@ class Context:
         with self.results.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
 
+    def recorded(self, benchmark: str, setting: dict[str, Any]) -> dict[str, Any] | None:
+        """An earlier line with this setting, if there is one."""
+        if not self.results.is_file():
+            return None
+        lines = map(json.loads, self.results.read_text(encoding="utf-8").splitlines())
+        matching = [line for line in lines if {"benchmark": benchmark, **setting}.items() <= line.items()]
+        return matching[-1] if matching else None
+
 
 def environment() -> dict[str, Any]:
     """Commit, versions and hardware."""

@@ -8,10 +8,11 @@ value per attribute is an ordinary row. What is published is this model with pro
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,9 @@ _SUPPORT_COST = 2**8
 _MOST_VISITS = 2**26
 _WIDEST = 2**24
 """Most entries of an array that is formed on the way."""
+
+_DOUBT_COST = 2**5
+"""An exact sum of one cell costs about as much as this many in a matrix product."""
 
 MOST_QUERIES = 2**34
 """Workloads beyond this would take relaxed rows more than ten minutes to answer once, so they are refused."""
@@ -87,46 +91,83 @@ class RelaxedRows(Answers):
 
     def at(self, attributes: Attributes, cells: NDArray[np.int64]) -> NDArray[np.int64]:
         """Answers to some cells of a marginal: products of the entries they name, whatever its size."""
-        inner = self.domain.project(attributes)
-        codes = inner.unravel(cells)
+        return self._at(attributes, cells, GRID)
+
+    def _at(self, attributes: Attributes, cells: NDArray[np.int64], grid: int) -> NDArray[np.int64]:
+        codes = self.domain.project(attributes).unravel(cells)
         product = np.ones((len(cells), self.rows))
         for column, name in enumerate(attributes):
             product = product * self._floats[name][codes[:, column]]
-        return _to_units(product.sum(axis=1), self._scale(attributes))
+        return _to_units(product.sum(axis=1), self._scale(attributes, grid))
 
-    def _scale(self, attributes: Attributes) -> float:
-        """From sums of products of shares to units."""
-        return self.total * GRID / (self.rows * 2.0 ** (PRECISION * len(attributes)))
+    def _scale(self, attributes: Attributes, grid: int) -> float:
+        """From sums of products of shares to units of 1/grid of a row."""
+        return self.total * grid / (self.rows * 2.0 ** (PRECISION * len(attributes)))
 
     def stretches(self, attributes: Attributes, *, grid: int = GRID) -> Iterator[Stretch]:
         """The same in stretches: through the values that rows support, or cell by cell, whichever is cheaper."""
         sizes = self.domain.project(attributes).sizes
-        scale = self._scale(attributes) * (grid / GRID)
         if self._visits(attributes) < min(prod(sizes) // _SUPPORT_COST, _MOST_VISITS):
-            yield Stretch(0, prod(sizes), self._through_supports(attributes, scale))
+            yield Stretch(0, prod(sizes), self._through_supports(attributes, grid))
             return
-        # A matrix product of two groups of attributes, cut where the groups are smallest, a few left rows at a time.
+        coarse = self._slack * self.total * grid * _DOUBT_COST < prod(sizes)
+        start = 0
+        for sums in self._sums(attributes, self._singles if coarse else self._floats):
+            units = self._rounded_singles if coarse else self._rounded_floats
+            yield Stretch(start, start + sums.size, units(attributes, sums.ravel(), start, grid))
+            start += sums.size
+
+    def _rounded_floats(self, attributes: Attributes, sums: Any, start: int, grid: int) -> Sparse:
+        """Sums of products of integers, which are exact, rounded to the grid."""
+        return Sparse.from_dense(_to_units(sums, self._scale(attributes, grid)), start=start)
+
+    def _rounded_singles(self, attributes: Attributes, sums: Any, start: int, grid: int) -> Sparse:
+        """The same integers from sums in single precision: where these leave a doubt, from the exact ones."""
+        scale = self.total * grid / self.rows
+        kept = np.flatnonzero(sums > np.float32((0.5 - self._slack) / scale))
+        values = sums[kept].astype(np.float64) * scale
+        units = np.rint(values)
+        doubt = np.abs(values - units) > 0.5 - 2.0**-30 - self._slack * values
+        cells, units = kept + start, units.astype(np.int64)
+        units[doubt] = self._at(attributes, cells[doubt], grid)
+        return Sparse.from_pairs(cells, units)
+
+    @property
+    def _slack(self) -> float:
+        """Bounds the relative error of a sum of products in single precision, whatever the order of summation."""
+        return (self.rows + len(self.domain)) * 2.0**-23
+
+    def _sums(self, attributes: Attributes, factors: Mapping[str, Any]) -> Iterator[Any]:
+        """Sums over rows of products, for all cells in order, in blocks.
+
+        A matrix product of two groups of attributes, cut where the groups are smallest.
+        """
+        sizes = self.domain.project(attributes).sizes
         narrow = [at for at in range(len(sizes)) if prod(sizes[at:]) * self.rows <= _WIDEST] or [len(sizes) - 1]
         cut = min(narrow, key=lambda at: prod(sizes[:at]) + prod(sizes[at:]))
-        right = _outer([self._floats[name] for name in attributes[cut:]]).T
-        leading = self.domain.project(attributes[:cut])
-        width, step = prod(sizes[cut:]), max(1, _BLOCK // self.rows)
-        for begin in range(0, leading.size, step):
-            end = min(leading.size, begin + step)
-            left = self._products(leading, begin, end)
-            dense = _to_units(left @ right, scale).reshape(-1)
-            yield Stretch(begin * width, end * width, Sparse.from_dense(dense, start=begin * width))
+        most = max(1, _BLOCK // self.rows)
+        rights: Iterable[Any] = self._products(attributes[cut:], most, factors)
+        if prod(sizes[:cut]) > most:
+            rights = list(rights)
+        for left in self._products(attributes[:cut], most, factors):
+            sums, at = np.empty((len(left), prod(sizes[cut:])), dtype=left.dtype), 0
+            for right in rights:
+                np.matmul(left, right.T, out=sums[:, at : at + len(right)])
+                at += len(right)
+            yield sums
 
-    def _products(self, leading: Domain, begin: int, end: int) -> Floats:
-        """Products of entries for the cells begin .. end-1 of some attributes: cells x rows."""
-        if len(leading) == 1:
-            return self._floats[leading.attributes[0]][begin:end]
-        codes = leading.unravel(np.arange(begin, end))
-        product = np.ones((1, self.rows))
-        for at, name in enumerate(leading):
-            factor = self._floats[name][codes[:, at]]
-            product = np.multiply(product, factor, out=factor)
-        return product
+    def _products(self, names: Attributes, most: int, factors: Mapping[str, Any]) -> Iterator[Any]:
+        """Products for all cells of some attributes in order, about `most` cells at a time: cells x rows."""
+        if not names:
+            yield np.ones((1, self.rows))
+            return
+        tail = factors[names[-1]]
+        heads = self.domain.project(names[:-1])
+        step = max(1, most // len(tail))
+        for begin in range(0, heads.size, step):
+            codes = heads.unravel(np.arange(begin, min(heads.size, begin + step)))
+            taken = [factors[name][codes[:, at]] for at, name in enumerate(heads)]
+            yield (reduce(np.multiply, taken)[:, None, :] * tail).reshape(-1, self.rows) if taken else tail
 
     def _visits(self, attributes: Attributes) -> int:
         """How many (row, cell) pairs have a positive product."""
@@ -135,7 +176,7 @@ class RelaxedRows(Answers):
             visits = visits * self._supports[name][2]
         return int(min(2.0**62, visits.sum()))
 
-    def _through_supports(self, attributes: Attributes, scale: float) -> Sparse:
+    def _through_supports(self, attributes: Attributes, grid: int) -> Sparse:
         """The same for a marginal too large to enumerate: only cells that some row supports are visited."""
         row = np.arange(self.rows)
         cell = np.zeros(self.rows, dtype=np.int64)
@@ -150,11 +191,17 @@ class RelaxedRows(Answers):
             weight = weight[source] * self._floats[name][value, row[source]]
             row = row[source]
         cells, inverse = np.unique(cell, return_inverse=True)
-        return Sparse.from_pairs(cells, _to_units(np.bincount(inverse, weights=weight).astype(np.float64), scale))
+        summed = np.bincount(inverse, weights=weight).astype(np.float64)
+        return Sparse.from_pairs(cells, _to_units(summed, self._scale(attributes, grid)))
 
     @cached_property
     def _floats(self) -> dict[str, Floats]:
-        return {name: self.block(name).astype(np.float64) for name in self.domain}
+        return {name: self.block(name).astype(np.float64, order="C") for name in self.domain}
+
+    @cached_property
+    def _singles(self) -> dict[str, NDArray[np.float32]]:
+        """Probabilities in single precision, where they are exact."""
+        return {name: (block * 2.0**-PRECISION).astype(np.float32) for name, block in self._floats.items()}
 
     @cached_property
     def _supports(self) -> dict[str, tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
@@ -186,14 +233,6 @@ class RelaxedRows(Answers):
             codes[:, :, column] = generator.permuted(drawn, axis=1)
         flat = codes.reshape(-1, len(self.domain))
         return flat[generator.permutation(len(flat))]
-
-
-def _outer(factors: Sequence[Floats]) -> Floats:
-    """Products of entries for every combination of values: combinations x rows."""
-    product = factors[0]
-    for factor in factors[1:]:
-        product = (product[:, None, :] * factor[None, :, :]).reshape(-1, factor.shape[1])
-    return product
 
 
 def _to_units(values: Floats, scale: float) -> NDArray[np.int64]:

@@ -47,6 +47,23 @@ def test_answers_are_means_of_products(names: tuple[str, ...], monkeypatch: pyte
     assert np.array_equal(rows().units(names).dense(domain.size), units)
 
 
+@settings(deadline=None, max_examples=40)
+@given(st.integers(1, 10**6), st.sampled_from([1, 16, 2**10]), st.integers(0, 10**6), st.booleans())
+def test_single_precision_gives_the_same_integers(total: int, grid: int, seed: int, even: bool) -> None:
+    """Also where answers lie exactly between two integers, as those of equal probabilities do."""
+    model = rows(count=64, seed=seed, spread=1e6 if even else 0.2)
+    model = RelaxedRows(DOMAIN, total, model.shares)
+    names = ("age", "sex", "race")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(relaxed, "_SUPPORT_COST", 1e9)
+        patched.setattr(relaxed, "_DOUBT_COST", 1e12)  # never in single precision
+        [exact] = model.stretches(names, grid=grid)
+        patched.setattr(relaxed, "_DOUBT_COST", 0)  # always
+        [single] = model.stretches(names, grid=grid)
+    assert np.array_equal(single.units.cells, exact.units.cells)
+    assert np.array_equal(single.units.values, exact.units.values)
+
+
 @pytest.mark.parametrize("r", [1, 2, 3])
 def test_one_hot_rows_answer_as_the_table_does(r: int) -> None:
     """Definition 3.1 of Aydore et al.: on one-hot rows the surrogate agrees with the query."""
