@@ -5,6 +5,8 @@ Runs that are already in the results are not repeated.
 
 from __future__ import annotations
 
+from typing import Any
+
 from benchmarks.record import Context, spread, timed
 from discreet.compare.errors import evaluate
 from discreet.data.table import read
@@ -19,7 +21,7 @@ def run(context: Context) -> None:
         for rounds, per_round in SCHEDULES:
             errors = []
             for seed in context.noise_seeds():
-                setting = {"epsilon": epsilon, "rounds": rounds, "per_round": per_round, "seed": seed}
+                setting: dict[str, Any] = {"epsilon": epsilon, "rounds": rounds, "per_round": per_round, "seed": seed}
                 found = context.recorded("grid", setting)
                 if found is None:
                     with timed() as clock:

@@ -110,7 +110,7 @@ class RelaxedRows(Answers):
         if self._visits(attributes) < min(prod(sizes) // _SUPPORT_COST, _MOST_VISITS):
             yield Stretch(0, prod(sizes), self._through_supports(attributes, grid))
             return
-        coarse = self._slack * self.total * grid * _DOUBT_COST < prod(sizes)
+        coarse = 0 < self._slack * self.total * grid * _DOUBT_COST < prod(sizes)
         start = 0
         for sums in self._sums(attributes, self._singles if coarse else self._floats):
             units = self._rounded_singles if coarse else self._rounded_floats
