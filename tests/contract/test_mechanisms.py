@@ -14,6 +14,7 @@ from discreet.data.table import Table
 from discreet.errors import BadSetting, BudgetExceeded, DiscreetError
 from discreet.mechanisms.catalogue import catalogue
 from discreet.models.relaxed import RelaxedRows
+from discreet.models.rounded import RoundedRows
 from discreet.publish.make import release
 from discreet.publish.release import Release
 from discreet.queries.answers import GRID
@@ -26,8 +27,13 @@ FAST: dict[str, dict[str, Any]] = {
     "gaussian-paper": {},
     "all-zero": {},
 }
-ADAPTIVE = {"rap adaptive": ("rap", {"rows": 100, "rounds": 2, "per_round": 3})}
-EVERY = {name: (name, settings) for name, settings in FAST.items()} | ADAPTIVE
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "rap adaptive": ("rap", {"rows": 100, "rounds": 2, "per_round": 3}),
+    "rap rounded": ("rap", {"rows": 100, "rounds": 2, "settings": {"answers": "rounded"}}),
+    "rap covered": ("rap", {"rows": 100, "settings": {"order": 1}}),
+    "rap-paper rounded": ("rap-paper", {**FAST["rap-paper"], "settings": {"steps": 60, "answers": "rounded"}}),
+}
+EVERY = {name: (name, settings) for name, settings in FAST.items()} | VARIANTS
 TABLE_ROWS = 1500
 
 
@@ -99,10 +105,10 @@ def test_a_huge_budget_brings_rap_close(table: Table) -> None:
     assert errors(made.answers, table, made.workload, made.schema).max_error < 0.004
 
 
-@pytest.mark.parametrize("which", ["rap", "rap-paper", "rap adaptive"])
+@pytest.mark.parametrize("which", [which for which in EVERY if which.startswith("rap")])
 def test_answers_are_those_of_a_distribution(table: Table, which: str) -> None:
     made = make(table, which)
-    assert isinstance(made.answers, RelaxedRows)
+    assert isinstance(made.answers, RoundedRows if "rounded" in which else RelaxedRows)
     total = made.answers.total * GRID
     for threshold in made.workload:
         units = made.answers.units(threshold.attributes)
@@ -161,6 +167,9 @@ def test_the_published_recipe_without_rounds_measures_everything(table: Table) -
         {"rows": 0},
         {"rounds": 1000, "per_round": 1000},
         {"settings": {"max_steps": "many"}},
+        {"settings": {"order": 0}},
+        {"settings": {"copies": 0}},
+        {"settings": {"answers": "sharp"}},
         {"mechanism": "magic"},
     ],
 )

@@ -239,7 +239,7 @@ def _print_errors(found: dict[str, object]) -> None:
     for prefix, what in (("", "answers"), ("rows_", "synthetic rows")):
         if f"{prefix}max_error" in found:
             figures = "  ".join(
-                f"{name} {found[prefix + name]:.5f}"
+                f"{name} {found[prefix + name]:.3g}"
                 for name in ("max_error", "mean_error", "rmse", "mean_tvd")
                 if found[prefix + name] is not None
             )

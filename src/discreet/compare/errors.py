@@ -68,13 +68,13 @@ def evaluate(
     if release.guarantee.neighbours.total_is_public and table.rows() != release.answers.total:
         raise BadData("The table has another number of rows than the one the release was made from.")
     asked = release.workload if workload is None else parse.workload(workload, release.domain)
-    found = {
-        "private": False,
-        **asdict(errors(release.answers, table, asked, release.schema, progress=progress)),
-    }
+    answered = asdict(errors(release.answers, table, asked, release.schema, progress=progress))
+    found = {"private": False, **answered}
     rows = release.rows_as_answers()
     if rows is not None:
-        counted = asdict(errors(rows, table, asked, release.schema, progress=progress))
+        counted = answered
+        if rows is not release.answers:
+            counted = asdict(errors(rows, table, asked, release.schema, progress=progress))
         found |= {f"rows_{name}": value for name, value in counted.items() if name != "queries"}
     return found
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol
 
+from discreet.mechanisms.cover import cover
 from discreet.privacy.curator import Curator, Measurement
 from discreet.progress import SILENT, Progress
 from discreet.queries.answers import Answers
@@ -56,14 +57,15 @@ class Schedule:
     Attributes:
         rounds: T. One round without `per_round` measures everything at once and selects nothing.
         per_round: K, queries selected in each round; None for everything.
-        whole: Measure the whole marginals that selected queries belong to, not only the queries.
+        order: Measure whole marginals of at most this many attributes, those of the selected queries or of all;
+            None to measure nothing but the selected queries.
         priced: How queries measured together are priced, see `Curator`.
         selection: Share of a round's budget that pays for the selection.
     """
 
     rounds: int = 1
     per_round: int | None = None
-    whole: bool = True
+    order: int | None = None
     priced: str = "jointly"
     selection: Fraction = Fraction(1, 2)
 
@@ -79,7 +81,7 @@ def adaptive(
 ) -> Outcome:
     """Run the loop and spend `rho`."""
     if schedule.per_round is None:
-        measured = measure_everything(curator, workload, rho=rho, priced=schedule.priced)
+        measured = measure_everything(curator, workload, rho=rho, order=schedule.order, priced=schedule.priced)
         model.fit(measured, progress)
         return Outcome(model.answers(), measured, model.notes())
     measured = []
@@ -103,10 +105,10 @@ def adaptive(
 
 
 def measure_everything(
-    curator: Curator, workload: Workload, *, rho: Fraction, priced: str = "jointly"
+    curator: Curator, workload: Workload, *, rho: Fraction, order: int | None = None, priced: str = "jointly"
 ) -> list[Measurement]:
-    """Measure every marginal that a workload needs, by its weights."""
-    needed = workload.marginals
+    """Measure every marginal that a workload needs, by its weights, or a cover of them."""
+    needed = workload.marginals if order is None else cover(workload.marginals, order)
     return curator.measure(
         list(needed), rho=rho, weights=list(needed.values()), priced=priced, label="measure every marginal"
     )
@@ -121,8 +123,10 @@ def _selected(
     schedule: Schedule,
     label: str,
 ) -> list[Measurement]:
-    if not schedule.whole:
+    if schedule.order is None:
         return curator.measure_queries(picked, rho=rho, priced=schedule.priced, label=label)
-    touched = dict.fromkeys(subset for query in picked for _, subset in query.threshold.terms())
-    weights = [workload.marginals[subset] for subset in touched]
-    return curator.measure(list(touched), rho=rho, weights=weights, priced=schedule.priced, label=label)
+    touched = {subset: workload.marginals[subset] for query in picked for _, subset in query.threshold.terms()}
+    covering = cover(touched, schedule.order)
+    return curator.measure(
+        list(covering), rho=rho, weights=list(covering.values()), priced=schedule.priced, label=label
+    )

@@ -7,7 +7,11 @@ projected Adam. With T = 1 everything is measured and nothing selected.
 `rap` keeps the model and changes what is paid for and how it is fitted. A whole marginal costs no more than two of
 its cells, so marginals are measured whole and charged jointly; everything at once by default, or those that hold
 selected queries when rounds are asked for. The fit weighs marginals by their precision, starts from the last round's
-rows, and stops by an unbiased estimate of its own risk (`discreet.models.fit`).
+rows, and stops by an unbiased estimate of its own risk (`discreet.models.fit`). Marginals too large to be measured
+are covered by smaller ones (`discreet.mechanisms.cover`).
+
+Both answer small workloads by the relaxed rows themselves, and large ones by ordinary rows drawn from them, whose
+answers are sparse: then the cost of a round does not depend on the number of queries.
 """
 
 from __future__ import annotations
@@ -16,24 +20,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import numpy as np
 
 from discreet import _check
 from discreet.data.domain import Domain
 from discreet.errors import BadSetting, BadWorkload
 from discreet.mechanisms.adaptive import Outcome, Schedule, adaptive
+from discreet.mechanisms.cover import cells_at, largest_order
 from discreet.mechanisms.job import Job
 from discreet.models import fit, projection, transform
 from discreet.models.fit import FitSettings
 from discreet.models.projection import ProjectionSettings
 from discreet.models.relaxed import MOST_QUERIES, RelaxedRows
+from discreet.models.rounded import RoundedRows
 from discreet.privacy.curator import Curator, Measurement, require_cells, require_measurable
 from discreet.progress import Progress
 from discreet.queries.answers import Answers
 from discreet.queries.workload import Workload
 
 _PER_ROUND = 16
+
+_MOST_RELAXED = 2**28
+"""Most queries that are answered by relaxed rows unless these are asked for: about ten seconds a round."""
 
 MOST_ENTRIES = 2**27
 """Most numbers in the relaxed rows of a model; a fit holds about six such arrays."""
@@ -47,16 +55,24 @@ class Settings:
         rounds: T. One round without `per_round` measures every marginal at once and selects nothing.
         per_round: K, queries selected in each round; 16 where there are several rounds.
         rows: n', relaxed rows; an odd number is raised by one, since the fit judges one half by the other.
+        order: Most attributes of a marginal that is measured; larger ones are covered by it. None for as many as fit.
+        answers: relaxed, rounded, or auto: relaxed up to 2^28 queries.
+        copies: Ordinary rows drawn from each relaxed row where answers are rounded.
         max_steps: Most steps of one fit.
     """
 
     rounds: int = 1
     per_round: int | None = None
     rows: int = 1000
+    order: int | None = None
+    answers: str = "auto"
+    copies: int = 256
     max_steps: int = FitSettings.max_steps
 
     def __post_init__(self) -> None:
-        _check_schedule(self.rounds, self.per_round, self.rows)
+        _check_schedule(self)
+        if self.order is not None:
+            _check.whole("order", self.order)
         _check.whole("max_steps", self.max_steps)
 
 
@@ -72,6 +88,8 @@ class PaperSettings:
         steps: Most steps of one projection.
         tolerance: Stop when a step improves the loss by less than this share of it.
         transform: sparsemax, softmax or box.
+        answers: relaxed, rounded, or auto: relaxed up to 2^28 queries.
+        copies: Ordinary rows drawn from each relaxed row where answers are rounded.
     """
 
     rounds: int = 16
@@ -81,9 +99,11 @@ class PaperSettings:
     steps: int = 5000
     tolerance: float = 1e-7
     transform: str = "sparsemax"
+    answers: str = "auto"
+    copies: int = 256
 
     def __post_init__(self) -> None:
-        _check_schedule(self.rounds, self.per_round, self.rows)
+        _check_schedule(self)
         _check.positive("rate", self.rate)
         _check.whole("steps", self.steps)
         _check.fraction("tolerance", self.tolerance)
@@ -93,25 +113,25 @@ class PaperSettings:
 def run(curator: Curator, job: Job) -> Outcome:
     """Relaxed projection of whole marginals."""
     settings: Settings = job.settings
-    model = _Softmax(curator.domain, curator.total, settings, job.seed)
-    schedule = Schedule(settings.rounds, _picks(settings), whole=True)
+    model = _Softmax(curator.domain, curator.total, settings, job)
+    schedule = Schedule(settings.rounds, _picks(settings), order=_order(job.workload, settings))
     return adaptive(curator, job.workload, model, rho=job.rho, schedule=schedule, progress=job.progress)
 
 
 def run_paper(curator: Curator, job: Job) -> Outcome:
     """The published algorithm."""
     settings: PaperSettings = job.settings
-    model = _Published(curator.domain, curator.total, settings, job.seed)
-    schedule = Schedule(settings.rounds, _picks(settings), whole=False, priced="singly")
+    model = _Published(curator.domain, curator.total, settings, job)
+    schedule = Schedule(settings.rounds, _picks(settings), priced="singly")
     return adaptive(curator, job.workload, model, rho=job.rho, schedule=schedule, progress=job.progress)
 
 
 def check(workload: Workload, settings: Settings | PaperSettings) -> None:
     """Refuse a workload that does not fit, before anything is charged."""
-    if workload.size > MOST_QUERIES:
+    if not _rounds(workload, settings) and workload.size > MOST_QUERIES:
         raise BadWorkload(
             f"The workload has {workload.size:,} queries; relaxed rows can score {MOST_QUERIES:,} in bearable time. "
-            "Ask for fewer or smaller thresholds, or use coarser bins."
+            "Leave out --set answers=relaxed: rounded rows can answer any number."
         )
     if workload.domain.bits * settings.rows > MOST_ENTRIES:
         widest = max(workload.domain, key=workload.domain.size_of)
@@ -120,31 +140,29 @@ def check(workload: Workload, settings: Settings | PaperSettings) -> None:
             f"Give {widest!r} coarser bins ({workload.domain.size_of(widest):,} values), or ask for fewer --rows."
         )
     picks = _picks(settings)
-    if picks is None:
-        require_measurable(workload.domain, workload.marginals)
-    elif settings.rounds * picks > workload.size:
+    if picks is not None and settings.rounds * picks > workload.size:
         raise BadSetting(
             f"{settings.rounds} rounds of {picks} queries are more than the workload's {workload.size:,}. Ask for "
             "fewer, or for --rounds 1 without --per-round, which measures everything."
         )
-    elif isinstance(settings, Settings):
-        touched = [
-            sum(workload.domain.project(subset).size for _, subset in threshold.terms()) for threshold in workload
-        ]
-        require_cells(sum(sorted(touched)[-picks:]))
+    if isinstance(settings, Settings):
+        require_cells(cells_at(workload, _order(workload, settings), picks))
+    elif picks is None:
+        require_measurable(workload.domain, workload.marginals)
 
 
 class _Softmax:
     """The model of `rap`: softmax rows, fitted until their estimated risk stops falling."""
 
-    def __init__(self, domain: Domain, total: int, settings: Settings, seed: int) -> None:
-        self._domain, self._total, self._seed = domain, total, seed
-        self._settings = FitSettings(max_steps=settings.max_steps)
-        self._logits = fit.start(domain, settings.rows + settings.rows % fit.GROUPS, self._settings, seed)
+    def __init__(self, domain: Domain, total: int, settings: Settings, job: Job) -> None:
+        self._domain, self._total, self._settings, self._job = domain, total, settings, job
+        self._constants = FitSettings(max_steps=settings.max_steps)
+        self._logits = fit.start(domain, settings.rows + settings.rows % fit.GROUPS, self._constants, job.seed)
         self._fits: list[dict[str, int]] = []
 
     def answers(self) -> Answers:
-        return _publish(self._domain, self._total, fit.probabilities(self._domain, self._logits))
+        rows = fit.probabilities(self._domain, self._logits)
+        return _publish(RelaxedRows.publish(self._domain, self._total, np.asarray(rows)), self._settings, self._job)
 
     def fit(self, measurements: Sequence[Measurement], progress: Progress) -> None:
         self._logits, taken = fit.fit(
@@ -152,28 +170,30 @@ class _Softmax:
             self._logits,
             measurements,
             total=self._total,
-            settings=self._settings,
-            seed=self._seed,
+            settings=self._constants,
+            seed=self._job.seed,
             progress=progress,
         )
         self._fits.append(taken)
 
     def notes(self) -> dict[str, Any]:
-        return {"fits": self._fits}
+        return {"fits": self._fits, "order": _order(self._job.workload, self._settings)}
 
 
 class _Published:
     """The model of `rap-paper`: rows kept in place by a transform, moved by Adam."""
 
-    def __init__(self, domain: Domain, total: int, settings: PaperSettings, seed: int) -> None:
-        self._domain, self._total = domain, total
-        self._settings = ProjectionSettings(settings.rate, settings.steps, settings.tolerance, settings.transform)
-        self._parameters = projection.start(domain, settings.rows, settings.transform, seed)
+    def __init__(self, domain: Domain, total: int, settings: PaperSettings, job: Job) -> None:
+        self._domain, self._total, self._settings, self._job = domain, total, settings, job
+        self._constants = ProjectionSettings(settings.rate, settings.steps, settings.tolerance, settings.transform)
+        self._parameters = projection.start(domain, settings.rows, settings.transform, job.seed)
         self._steps: list[int] = []
 
     def answers(self) -> Answers:
-        rows = projection.probabilities(self._domain, self._parameters, self._settings.transform)
-        return _publish(self._domain, self._total, rows, normalise=self._settings.transform != "box")
+        kind = self._settings.transform
+        rows = np.asarray(projection.probabilities(self._domain, self._parameters, kind))
+        relaxed = RelaxedRows.publish(self._domain, self._total, rows, normalise=kind != "box")
+        return _publish(relaxed, self._settings, self._job)
 
     def fit(self, measurements: Sequence[Measurement], progress: Progress) -> None:
         self._parameters, steps = projection.project(
@@ -181,7 +201,7 @@ class _Published:
             self._parameters,
             measurements,
             total=self._total,
-            settings=self._settings,
+            settings=self._constants,
             progress=progress,
         )
         self._steps.append(steps)
@@ -190,8 +210,21 @@ class _Published:
         return {"steps": self._steps}
 
 
-def _publish(domain: Domain, total: int, rows: jax.Array, *, normalise: bool = True) -> RelaxedRows:
-    return RelaxedRows.publish(domain, total, np.asarray(rows), normalise=normalise)
+def _publish(relaxed: RelaxedRows, settings: Settings | PaperSettings, job: Job) -> Answers:
+    """Relaxed rows, or ordinary rows drawn from them where there are too many queries for those."""
+    if not _rounds(job.workload, settings):
+        return relaxed
+    codes = relaxed.sample(settings.copies, np.random.default_rng(job.seed))
+    return RoundedRows(relaxed.domain, relaxed.total, codes)
+
+
+def _rounds(workload: Workload, settings: Settings | PaperSettings) -> bool:
+    """Whether answers come from rounded rows."""
+    return settings.answers == "rounded" or (settings.answers == "auto" and workload.size > _MOST_RELAXED)
+
+
+def _order(workload: Workload, settings: Settings) -> int:
+    return largest_order(workload, _picks(settings)) if settings.order is None else settings.order
 
 
 def _picks(settings: Settings | PaperSettings) -> int | None:
@@ -201,8 +234,9 @@ def _picks(settings: Settings | PaperSettings) -> int | None:
     return settings.per_round
 
 
-def _check_schedule(rounds: int, per_round: int | None, rows: int) -> None:
-    _check.whole("rounds", rounds)
-    _check.whole("rows", rows)
-    if per_round is not None:
-        _check.whole("per_round", per_round)
+def _check_schedule(settings: Settings | PaperSettings) -> None:
+    for name in ("rounds", "rows", "copies"):
+        _check.whole(name, getattr(settings, name))
+    if settings.per_round is not None:
+        _check.whole("per_round", settings.per_round)
+    _check.one_of("answers", settings.answers, ("auto", "relaxed", "rounded"))

@@ -16,10 +16,9 @@ from discreet.data.schema import Schema
 from discreet.data.table import Table
 from discreet.errors import BadData, BadSetting
 from discreet.mechanisms import catalogue
-from discreet.mechanisms.adaptive import Outcome
 from discreet.mechanisms.catalogue import Mechanism
 from discreet.mechanisms.job import Job
-from discreet.models.relaxed import RelaxedRows
+from discreet.models.rounded import RoundedRows
 from discreet.privacy.budget import Budget
 from discreet.privacy.curator import Curator
 from discreet.privacy.entropy import Entropy, source
@@ -172,8 +171,8 @@ def run(plan: Plan, curator: Curator, entropy: Entropy, progress: Progress = SIL
         progress=progress,
     )
     outcome = plan.mechanism.run(curator, job)
-    codes = _synthesise(outcome, plan.oversample, public)
-    counted = None if codes is None else synthetic.Tabulated(plan.domain, curator.total, codes)
+    codes = synthetic.released(outcome.answers, plan.oversample, public)
+    counted = None if codes is None else RoundedRows(plan.domain, curator.total, codes)
     certified = None
     if certificate_rho:
         certified = certify(curator, plan.workload, answers=outcome.answers, rows=counted, rho=certificate_rho)
@@ -237,10 +236,3 @@ def _guarantee(table: Table, epsilon: float, delta: float | None, conversion: st
     elif neighbours.total_is_public and table.rows() == 0:
         raise BadData("The table has no rows, so there is nothing to release.")
     return Guarantee(epsilon, delta, rho_of(epsilon, delta, conversion=conversion), conversion, neighbours)
-
-
-def _synthesise(outcome: Outcome, oversample: int | None, generator: np.random.Generator) -> synthetic.Codes | None:
-    if not isinstance(outcome.answers, RelaxedRows):
-        return None
-    copies = oversample or synthetic.default_copies(outcome.answers)
-    return outcome.answers.sample(copies, generator)

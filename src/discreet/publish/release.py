@@ -15,6 +15,7 @@ from discreet import _check
 from discreet.data.domain import Domain
 from discreet.data.schema import Schema
 from discreet.errors import BadRelease
+from discreet.models.rounded import RoundedRows
 from discreet.privacy.curator import Measurement
 from discreet.privacy.ledger import Charge, total_of
 from discreet.privacy.loss import epsilon_of
@@ -152,7 +153,9 @@ class Release:
         """What people find who count the synthetic rows."""
         if self.codes is None:
             return None
-        return rows.Tabulated(self.domain, self.answers.total, self.codes)
+        if isinstance(self.answers, RoundedRows):
+            return self.answers
+        return RoundedRows(self.domain, self.answers.total, self.codes)
 
     def save(self, folder: str | Path) -> None:
         """Write the release folder, report included."""

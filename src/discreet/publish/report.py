@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import DiscreetError
+from discreet.models.noisy import NoisyCounts
 from discreet.models.relaxed import RelaxedRows
 from discreet.privacy.curator import Measurement
 from discreet.privacy.ledger import total_of
@@ -314,7 +315,7 @@ def _provenance(release: Release) -> str:
 def _example(release: Release) -> str:
     """A query about two attributes, with its answer, in a shell and in Python."""
     covered = release.workload.thresholds[0].attributes  # without a model, nothing else can be answered
-    pair = (release.domain.attributes if isinstance(release.answers, RelaxedRows) else covered)[:2]
+    pair = (covered if isinstance(release.answers, NoisyCounts) else release.domain.attributes)[:2]
     asked = ", ".join(f"{name}={release.schema[name].label(0)}" for name in pair)
     lines = [f"$ discreet answer DIR {shlex.quote(asked)}"]
     with suppress(DiscreetError):

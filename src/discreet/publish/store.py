@@ -5,7 +5,7 @@
     codes.parquet         the same rows as codes 0, 1, ... of each attribute's values
     answers.parquet       every answer in words (up to MOST_ANSWERS queries)
     measurements.parquet  noisy counts: entry of "measurements" in release.json, cell, count
-    model.parquet         the fitted relaxed rows: per attribute, shares of 2^14
+    model.parquet         the fitted relaxed rows: per attribute, shares of 2^14 (unless answers come from the rows)
     report.html           for people
 
 While a run goes on the folder holds `unfinished.json` and `ledger.jsonl` instead.
@@ -31,13 +31,13 @@ from discreet.data.schema import Schema
 from discreet.errors import BadRelease
 from discreet.models.noisy import NoisyCounts
 from discreet.models.relaxed import PRECISION, RelaxedRows
+from discreet.models.rounded import Codes, RoundedRows
 from discreet.privacy.curator import Measurement
 from discreet.privacy.ledger import Charge, Limit, read_file, total_of
 from discreet.privacy.neighbours import Neighbours
 from discreet.progress import SILENT, Progress
 from discreet.publish.certificate import Certificate
 from discreet.publish.release import Guarantee, Release
-from discreet.publish.rows import Codes
 from discreet.publish.tables import MOST_ANSWERS, answer_batches
 from discreet.queries import parse
 from discreet.queries.answers import Answers, Zeros
@@ -46,7 +46,7 @@ from discreet.queries.threshold import Threshold
 FORMAT = 1
 _FLUSH = 2**20
 _VERSIONS = ("discreet", "numpy", "jax", "duckdb", "ibis-framework", "pyarrow")
-_KINDS = {RelaxedRows: "relaxed-rows", NoisyCounts: "noisy-counts", Zeros: "zeros"}
+_KINDS = {RelaxedRows: "relaxed-rows", RoundedRows: "rounded-rows", NoisyCounts: "noisy-counts", Zeros: "zeros"}
 
 
 @dataclass(frozen=True)
@@ -158,6 +158,7 @@ def load(path: Path) -> Release:
         neighbours = Neighbours(**guarantee["neighbours"])
         measurements = _read_measurements(described["measurements"], path / "measurements.parquet")
         certificate = described["certificate"]
+        codes = _read_codes(schema.domain, path / "codes.parquet")
         return Release(
             mechanism=described["mechanism"],
             settings=described["settings"],
@@ -171,9 +172,9 @@ def load(path: Path) -> Release:
                 neighbours,
             ),
             charges=tuple(Charge.from_json(entry) for entry in described["ledger"]),
-            answers=_read_answers(described, schema.domain, measurements, path),
+            answers=_read_answers(described, schema.domain, measurements, codes, path),
             measurements=measurements,
-            codes=_read_codes(schema.domain, path / "codes.parquet"),
+            codes=codes,
             certificate=None if certificate is None else Certificate(**certificate),
             noise_seed=described["noise_seed"],
             notes=described["notes"],
@@ -300,12 +301,18 @@ def _write_model(model: RelaxedRows, path: Path) -> None:
     pq.write_table(table, path, compression="zstd")
 
 
-def _read_answers(described: dict[str, Any], domain: Domain, measurements: list[Measurement], path: Path) -> Answers:
+def _read_answers(
+    described: dict[str, Any], domain: Domain, measurements: list[Measurement], codes: Codes | None, path: Path
+) -> Answers:
     total, kind = described["total"], described["answers_from"]
     if kind == "zeros":
         return Zeros(domain, total)
     if kind == "noisy-counts":
         return NoisyCounts(domain, total, measurements)
+    if kind == "rounded-rows":
+        if codes is None:
+            raise BadRelease(f"{path} is damaged: codes.parquet, which holds its answers, is missing.")
+        return RoundedRows(domain, total, codes)
     table = pq.read_table(path / "model.parquet")
     blocks = [
         table[name].combine_chunks().flatten().to_numpy().reshape(-1, size).T

@@ -9,7 +9,7 @@ from tests.tables import DOMAIN, brute_force, random_table
 from discreet.data.domain import Domain
 from discreet.models import relaxed
 from discreet.models.relaxed import PRECISION, RelaxedRows
-from discreet.publish.rows import Tabulated
+from discreet.models.rounded import RoundedRows
 from discreet.queries.answers import GRID, fraction
 from discreet.queries.threshold import Query, Threshold
 
@@ -84,7 +84,7 @@ def test_sampled_rows_keep_one_way_marginals_and_expected_pairs() -> None:
     for at, name in enumerate(DOMAIN):
         drawn = np.bincount(codes[:, at], minlength=DOMAIN.size_of(name)) / len(codes)
         assert np.abs(drawn - model.block(name).mean(axis=1) / 2.0**PRECISION).max() <= 1 / copies
-    counted = Tabulated(DOMAIN, model.total, codes).units(("age", "race")).dense(12)
+    counted = RoundedRows(DOMAIN, model.total, codes).units(("age", "race")).dense(12)
     assert np.abs(counted - model.units(("age", "race")).dense(12)).max() / GRID / model.total < 0.02
 
 

@@ -12,6 +12,7 @@ from tests.readable import SCHEMA, small_rows, small_table
 
 import discreet
 from discreet.errors import BadData, BadRelease, BadSetting, BadWorkload
+from discreet.mechanisms import cover
 from discreet.publish.release import Release
 from discreet.queries.answers import fraction
 
@@ -143,12 +144,49 @@ def test_a_table_prints_its_domain_and_nothing_else() -> None:
 def test_workloads_beyond_the_limits_are_refused_before_anything_is_charged(tmp_path: Path) -> None:
     sizes = {f"a{i}": 4000 for i in range(4)}
     table = discreet.read(pa.table({name: [0, 1, 2] for name in sizes}), schema=sizes)
-    for mechanism, says in (("rap", "relaxed rows can score"), ("gaussian", "can be measured whole")):
+    refused: list[tuple[str, dict[str, object], str]] = [
+        ("rap", {"answers": "relaxed"}, "relaxed rows can score"),
+        ("rap", {"order": 3}, "can be measured whole"),
+        ("gaussian", {}, "can be measured whole"),
+    ]
+    for mechanism, settings, says in refused:
         with pytest.raises(BadWorkload, match=says):
-            discreet.release(table, "all:4", epsilon=1.0, mechanism=mechanism, ledger=tmp_path / "ledger")
+            discreet.release(
+                table, "all:4", epsilon=1.0, mechanism=mechanism, settings=settings, ledger=tmp_path / "ledger"
+            )
     assert not (tmp_path / "ledger").exists()
     made = discreet.release(table, "all:4", epsilon=1.0, mechanism="all-zero", seed=0)
     assert made.certificate is not None
+
+
+def test_answers_from_rounded_rows_are_the_rows(tmp_path: Path) -> None:
+    made = make(rows=50, settings={"answers": "rounded", "copies": 40}, oversample=3)
+    assert made.codes is not None
+    assert len(made.codes) == 50 * 40
+    assert made.certificate is not None
+    assert made.certificate.rows_bound == made.certificate.bound
+    made.save(tmp_path / "release")
+    opened = Release.open(tmp_path / "release")
+    assert opened.answer("all:2") == made.answer("all:2")
+    counted = opened.rows(labels=True)
+    assert counted.num_rows == 50 * 40
+    assert opened.rows(70, seed=0).num_rows == 70
+    described = json.loads((tmp_path / "release" / "release.json").read_text(encoding="utf-8"))
+    assert described["answers_from"] == "rounded-rows"
+    assert not (tmp_path / "release" / "model.parquet").exists()
+    (tmp_path / "release" / "codes.parquet").unlink()
+    with pytest.raises(BadRelease, match=r"codes\.parquet"):
+        Release.open(tmp_path / "release")
+
+
+def test_more_cells_than_can_be_measured_are_covered_by_smaller_marginals(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cover, "MOST_CELLS", 1000)
+    sizes = {f"a{i}": 12 for i in range(3)}
+    table = discreet.read(pa.table({name: [0, 1, 2] * 200 for name in sizes}), schema=sizes)
+    made = discreet.release(table, "all:3", epsilon=1e4, rows=20, seed=0)
+    assert made.notes["order"] == 2
+    assert {len(found.threshold.attributes) for found in made.measurements} == {2}
+    assert made.answer("a0=1, a1=1, a2=1") == pytest.approx(1 / 3, abs=0.05)
 
 
 def test_one_query_of_many_attributes_needs_no_marginal() -> None:
