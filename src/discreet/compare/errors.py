@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from discreet.data.schema import Schema
-from discreet.data.sparse import Sparse
+from discreet.data.sparse import Piece, Sparse
 from discreet.data.table import Table
 from discreet.errors import BadData
 from discreet.progress import SILENT, Progress
@@ -100,6 +100,9 @@ def errors(
             size = np.abs(piece.values)
             here += float(size.sum(dtype=np.float64))
             squared += float(np.square(size, dtype=np.float64).sum())
+            least = largest[-1][0] if len(largest) == worst else 0
+            if not size.max(initial=0) > least:
+                continue
             top = np.argpartition(size, -worst)[-worst:] if len(size) > worst else np.arange(len(size))
             largest = heapq.nlargest(worst, largest + [(int(size[at]), number, int(piece.cells[at])) for at in top])
         absolute += here
@@ -120,7 +123,7 @@ def errors(
 
 def _differences(
     answers: Answers, table: Table, workload: Workload
-) -> Iterator[tuple[int, Threshold, Iterator[Sparse]]]:
+) -> Iterator[tuple[int, Threshold, Iterator[Piece]]]:
     """Answer minus truth for each threshold, in units of the grid."""
     for start in range(0, len(workload), _BATCH):
         thresholds = workload.thresholds[start : start + _BATCH]

@@ -1,4 +1,4 @@
-"""Sparse: the cells of a marginal that are not zero."""
+"""Sparse: the cells of a marginal that are not zero. Run: all cells of a stretch."""
 
 from __future__ import annotations
 
@@ -68,6 +68,44 @@ class Sparse:
         values = np.insert(values, position[~met], -other.values[~met])
         return Sparse.from_pairs(cells, values)
 
+    def magnitudes(self, factor: int = 1) -> Sparse:
+        """Absolute values, multiplied by a positive integer."""
+        return Sparse(self.cells, np.abs(self.values) * factor)
+
     def times(self, factor: int) -> Sparse:
         """Every value multiplied by a non-zero integer."""
         return Sparse(self.cells, self.values * factor)
+
+
+@dataclass(frozen=True)
+class Run:
+    """Integer values of cells that follow each other, zeros included.
+
+    Attributes:
+        start: The first cell.
+        values: One integer per cell, of any width.
+    """
+
+    start: int
+    values: NDArray[np.integer]
+
+    @property
+    def cells(self) -> Ints:
+        """Every cell."""
+        return np.arange(self.start, self.start + len(self.values))
+
+    def at(self, cells: Ints) -> Ints:
+        """Values at the given cells, zero where nothing is stored."""
+        inside = (cells >= self.start) & (cells < self.start + len(self.values))
+        found = np.zeros(len(cells), dtype=np.int64)
+        found[inside] = self.values[cells[inside] - self.start]
+        return found
+
+    def magnitudes(self, factor: int = 1) -> Run:
+        """Absolute values, multiplied by a positive integer."""
+        size = np.abs(self.values)
+        return Run(self.start, size if factor == 1 else size.astype(np.int64) * factor)
+
+
+Piece = Sparse | Run
+"""Values of some cells of a table; all others are zero, or stand in other pieces."""

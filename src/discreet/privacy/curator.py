@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from discreet import _check
 from discreet.data.domain import Domain
-from discreet.data.sparse import Sparse
+from discreet.data.sparse import Piece, Sparse
 from discreet.errors import BadSetting, BadWorkload
 from discreet.privacy import noise
 from discreet.privacy.budget import Budget
@@ -29,13 +29,17 @@ from discreet.privacy.noise import DiscreteGaussian
 from discreet.privacy.select import Scores, select
 from discreet.progress import SILENT, Progress
 from discreet.queries.answers import GRID, Answers, differences
-from discreet.queries.threshold import Attributes, Lookup, Query, Threshold, at_cells
+from discreet.queries.expand import Lookup
+from discreet.queries.threshold import Attributes, Query, Threshold, at_cells
 from discreet.queries.workload import Workload
 
 Ints = NDArray[np.int64]
 
 SELECTION_GRID = 2**4
-"""Scores are whole multiples of 1/SELECTION_GRID of a row, so that many queries share each score."""
+"""Scores are whole multiples of 1/SELECTION_GRID of a row, so that many queries share each score.
+
+The tables of thresholds with r < k are dense: with any of those in a workload, scores are whole rows.
+"""
 
 _FINEST_WEIGHT = 2**10
 """Weights of a workload are rounded to multiples of the largest divided by this (at least one of them)."""
@@ -253,14 +257,15 @@ class Curator:
         weights = [max(1, round(weight / largest * _FINEST_WEIGHT)) for weight in workload.weights]
         if len(set(weights)) == 1:
             weights = [1] * len(weights)
-        sensitivity = self.neighbours.single * SELECTION_GRID * max(weights)
+        grid = SELECTION_GRID if all(threshold.is_marginal for threshold in workload) else 1
+        sensitivity = self.neighbours.single * grid * max(weights)
         self.budget.charge(SelectionEvent(picks, epsilon), label)
         self._read(workload.marginals)
         self._progress.stage(f"{label} {picks} of {workload.size:,} queries", len(workload))
 
-        def pieces(index: int) -> Iterator[Sparse]:
+        def pieces(index: int) -> Iterator[Piece]:
             self._progress.step(index)
-            return self._scores(workload.thresholds[index], weights[index], against)
+            return self._scores(workload.thresholds[index], weights[index], against, grid)
 
         scores = Scores([threshold.cells(self.domain) for threshold in workload], pieces)
         drawn = select(
@@ -318,9 +323,9 @@ class Curator:
         """Exact counts, in units of 1/grid of a row."""
         return lambda attributes: self._counts[attributes].times(grid)
 
-    def _scores(self, threshold: Threshold, weight: int, against: Answers) -> Iterator[Sparse]:
-        for piece in differences(against, threshold, self._in_units(SELECTION_GRID), grid=SELECTION_GRID):
-            yield Sparse(piece.cells, np.abs(piece.values) * weight)
+    def _scores(self, threshold: Threshold, weight: int, against: Answers, grid: int) -> Iterator[Piece]:
+        for piece in differences(against, threshold, self._in_units(grid), grid=grid):
+            yield piece.magnitudes(weight)
 
 
 def require_measurable(domain: Domain, marginals: Iterable[Attributes]) -> None:

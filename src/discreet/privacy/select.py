@@ -4,8 +4,8 @@ The exponential mechanism gives equal scores equal chances. So it is enough to c
 score, draw a score s with probability proportional to (number of queries with it) * exp(exponent * s), and then one
 of its queries uniformly. Repeating this without replacement has the distribution of one-shot Gumbel top-k over
 all queries (the Plackett-Luce distribution), at a cost that depends on the number of non-zero and of distinct
-scores, not on the number of queries: the group of the zeros is counted by subtraction, and its members are drawn
-by rejection.
+scores, not on the number of queries: the group of the zeros is counted by subtraction, and a member of it is found by
+its rank among the cells that are not listed.
 
 Exactness: scores are integers. A score is proposed with integer weights that bound exp(-exponent * (best - s)) *
 2^60 from above, and accepted with the exact ratio, decided by enclosures and as many random bits as it takes. No
@@ -31,7 +31,7 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.data.sparse import Sparse
+from discreet.data.sparse import Piece
 from discreet.errors import BadSetting, Bug
 from discreet.privacy.entropy import Entropy, below, exp_minus, happens
 
@@ -43,6 +43,9 @@ _SCALE = 60
 _PATIENCE = 64
 """Rejections in a row after which a slower, certain way is taken."""
 
+_DENSE = 2**24
+"""Scores below this may be counted in an array."""
+
 
 @dataclass(frozen=True)
 class Scores:
@@ -50,16 +53,18 @@ class Scores:
 
     Attributes:
         sizes: Number of queries of each threshold.
-        pieces: Gives the non-zero scores of a threshold again, in stretches of cells; always the same.
+        pieces: Gives the scores of a threshold again, in stretches of cells in order; always the same.
     """
 
     sizes: Sequence[int]
-    pieces: Callable[[int], Iterable[Sparse]]
+    pieces: Callable[[int], Iterable[Piece]]
 
     def histogram(self, number: int) -> tuple[Ints, Ints]:
         """Distinct non-zero scores of one threshold, ascending, and how many queries have each."""
-        counted = [_histogram(piece.values) for piece in self.pieces(number)]
-        return counted[0] if len(counted) == 1 else _merge(counted)
+        tally = _Tally()
+        for piece in self.pieces(number):
+            tally.add(piece.values)
+        return tally.result()
 
     def at(self, number: int, cells: Sequence[int]) -> list[int]:
         """Scores of some cells of one threshold."""
@@ -69,14 +74,27 @@ class Scores:
             found += piece.at(wanted)
         return [int(score) for score in found]
 
-    def members(self, number: int, score: int) -> Ints:
-        """Cells of one threshold with a given non-zero score."""
-        return np.concatenate([piece.cells[piece.values == score] for piece in self.pieces(number)])
+    def member(self, number: int, score: int, rank: int) -> int:
+        """The cell of this rank (from 0) among the cells of one threshold with a given score."""
+        if not score:
+            return self._zero(number, rank)
+        for piece in self.pieces(number):
+            places = np.flatnonzero(piece.values == score)
+            if rank < len(places):
+                return int(piece.cells[places[rank]])
+            rank -= len(places)
+        raise Bug("A score has fewer queries than were counted.")
 
-    def zeros(self, number: int) -> Ints:
-        """Cells of one threshold with score zero, listed: for thresholds that have few of them."""
-        scored = np.concatenate([piece.cells for piece in self.pieces(number)])
-        return np.setdiff1d(np.arange(self.sizes[number]), scored, assume_unique=True)
+    def _zero(self, number: int, rank: int) -> int:
+        """Before the j-th cell c_j that is not zero lie c_j - j zeros."""
+        passed = 0
+        for piece in self.pieces(number):
+            scored = piece.cells[np.flatnonzero(piece.values)]
+            behind = int(np.searchsorted(scored - np.arange(passed, passed + len(scored)), rank, side="right"))
+            passed += behind
+            if behind < len(scored):
+                break
+        return rank + passed
 
 
 def select(
@@ -167,67 +185,62 @@ class _Urn:
 
     def _draw_member(self, group: int) -> Pick:
         score = self._values[group]
+        many = [
+            size - int(histogram[1].sum()) if not score else _count_of(histogram, score)
+            for size, histogram in zip(self._scores.sizes, self._per_threshold, strict=True)
+        ]
         if self._many[group] * _PATIENCE < self._counted[group]:
-            return self._draw_listed(score)
+            return self._draw_listed(score, many)
         while True:
-            pick = self._draw_scored(score) if score else self._draw_zero()
+            rank = below(self._entropy, sum(many))
+            number = bisect_right(list(accumulate(many)), rank)
+            pick = number, self._scores.member(number, score, rank - sum(many[:number]))
             if pick not in self._taken:
                 return pick
 
-    def _draw_listed(self, score: int) -> Pick:
-        """A query with this score, uniformly among the few that are left of many."""
-        left = [
-            (number, int(cell))
-            for number in range(len(self._scores.sizes))
-            for cell in (self._scores.members(number, score) if score else self._scores.zeros(number))
-            if (number, int(cell)) not in self._taken
+    def _draw_listed(self, score: int, many: Sequence[int]) -> Pick:
+        """A query with this score, uniformly among the few that are left: nearly all of the group are taken."""
+        every = [
+            (number, self._scores.member(number, score, rank))
+            for number, here in enumerate(many)
+            for rank in range(here)
         ]
+        left = [pick for pick in every if pick not in self._taken]
         return left[below(self._entropy, len(left))]
 
-    def _draw_scored(self, score: int) -> Pick:
-        """A query with this non-zero score, uniformly among all of them."""
-        many = [_count_of(histogram, score) for histogram in self._per_threshold]
-        rank = below(self._entropy, sum(many))
-        for number, here in enumerate(many):
-            if rank < here:
-                return number, int(self._scores.members(number, score)[rank])
-            rank -= here
-        raise Bug("A score has fewer queries than were counted.")
 
-    def _draw_zero(self) -> Pick:
-        """A query with score zero, uniformly among all of them."""
-        zeros = [
-            size - int(many.sum()) for size, (_, many) in zip(self._scores.sizes, self._per_threshold, strict=True)
-        ]
-        rank = below(self._entropy, sum(zeros))
-        number = bisect_right(list(accumulate(zeros)), rank)
-        if zeros[number] * _PATIENCE < self._scores.sizes[number]:
-            listed = self._scores.zeros(number)
-            return number, int(listed[below(self._entropy, len(listed))])
-        pieces = list(self._scores.pieces(number))
-        while True:
-            cell = below(self._entropy, self._scores.sizes[number])
-            if not any(piece.at(np.array([cell]))[0] for piece in pieces):
-                return number, cell
+class _Tally:
+    """A histogram that grows by pieces: dense over scores below a limit, sparse above."""
 
+    def __init__(self) -> None:
+        self._dense = np.zeros(0, dtype=np.int64)
+        self._sparse: list[tuple[Ints, Ints]] = []
 
-def _histogram(values: Ints) -> tuple[Ints, Ints]:
-    """Distinct positive values and how often each occurs."""
-    if not len(values):
-        return values, values
-    highest = int(values.max())
-    if highest <= 8 * len(values):
-        many = np.bincount(values)
-        distinct = np.flatnonzero(many)
-        return distinct, many[distinct]
-    distinct, many = np.unique(values, return_counts=True)
-    return distinct, many
+    def add(self, values: NDArray[np.integer]) -> None:
+        highest = int(values.max(initial=0))
+        if highest <= 8 * len(values) and highest < _DENSE:
+            many = np.bincount(values)
+            if len(many) > len(self._dense):
+                many[: len(self._dense)] += self._dense
+                self._dense = many
+            else:
+                self._dense[: len(many)] += many
+            return
+        self._sparse.append(np.unique(values, return_counts=True))
+        if len(self._sparse) > _PATIENCE:
+            self._sparse = [_merge(self._sparse)]
+
+    def result(self) -> tuple[Ints, Ints]:
+        """Distinct scores that are not zero, ascending, and how often each occurred."""
+        distinct = np.flatnonzero(self._dense)
+        values, many = _merge([(distinct, self._dense[distinct]), *self._sparse])
+        return (values[1:], many[1:]) if len(values) and not values[0] else (values, many)
 
 
 def _merge(histograms: Sequence[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
     """One histogram from several."""
-    if not histograms:
-        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    if len(histograms) == 1:
+        return histograms[0]
     values = np.concatenate([values for values, _ in histograms])
     many = np.concatenate([many for _, many in histograms])
     distinct, inverse = np.unique(values, return_inverse=True)

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.data.domain import Domain
-from discreet.data.sparse import Sparse
-from discreet.queries.threshold import Attributes, Lookup, Query, Threshold, at_cells, expand
+from discreet.data.sparse import Piece, Sparse
+from discreet.queries.expand import Lookup, expand
+from discreet.queries.threshold import Attributes, Query, Threshold, at_cells
 
 Ints = NDArray[np.int64]
 
@@ -68,7 +69,7 @@ class Zeros(Answers):
         return Sparse(empty, empty)
 
 
-def differences(answers: Answers, threshold: Threshold, other: Lookup, *, grid: int = GRID) -> Iterator[Sparse]:
+def differences(answers: Answers, threshold: Threshold, other: Lookup, *, grid: int = GRID) -> Iterator[Piece]:
     """Answers minus something else, for all queries of a threshold, in stretches of cells.
 
     Args:
@@ -95,7 +96,7 @@ def _rounded(units: Sparse, grid: int) -> Sparse:
     return Sparse.from_pairs(units.cells, (units.values + (1 << shift - 1)) >> shift)
 
 
-def pieces(answers: Answers, threshold: Threshold) -> Iterator[Sparse]:
+def pieces(answers: Answers, threshold: Threshold) -> Iterator[Piece]:
     """Answers to all queries of a threshold, in units, in stretches of cells."""
     return expand(threshold, answers.domain, answers.units)
 

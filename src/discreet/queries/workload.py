@@ -10,7 +10,8 @@ from typing import Any
 
 from discreet.data.domain import Domain
 from discreet.errors import BadWorkload
-from discreet.queries.threshold import Attributes, Threshold, require_expandable
+from discreet.queries.expand import require_expandable
+from discreet.queries.threshold import Attributes, Threshold
 
 
 @dataclass(frozen=True)

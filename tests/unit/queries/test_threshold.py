@@ -7,21 +7,22 @@ from hypothesis import strategies as st
 from tests.tables import DOMAIN, brute_force, random_table
 
 from discreet.data.domain import Domain
-from discreet.data.sparse import Sparse
+from discreet.data.sparse import Piece
 from discreet.errors import BadWorkload
-from discreet.queries import threshold as module
-from discreet.queries.threshold import Threshold, at_cells, expand
+from discreet.queries import expand as module
+from discreet.queries.expand import expand
+from discreet.queries.threshold import Threshold, at_cells
 from discreet.queries.workload import Workload
 
 
-def dense(pieces: list[Sparse], size: int) -> np.ndarray:
+def dense(pieces: list[Piece], size: int) -> np.ndarray:
     full = np.zeros(size, dtype=np.int64)
     for piece in pieces:
         full[piece.cells] = piece.values
     return full
 
 
-@pytest.mark.parametrize("block", [1, 5, 2**22])
+@pytest.mark.parametrize("block", [1, 5, 30, 2**22])
 @pytest.mark.parametrize("names", [c for k in (1, 2, 3, 4) for c in combinations(DOMAIN.attributes, k)], ids=str)
 def test_all_thresholds_equal_their_definition(
     names: tuple[str, ...], block: int, monkeypatch: pytest.MonkeyPatch
@@ -59,9 +60,9 @@ def test_thresholds_of_random_tables(rows: int, seed: int, r: int) -> None:
     assert np.array_equal(dense(pieces, domain.size), brute_force(table, ("a", "b", "c"), r))
 
 
-def test_a_part_too_wide_is_refused_when_the_workload_is_made() -> None:
+def test_a_table_too_large_to_visit_is_refused_when_the_workload_is_made() -> None:
     domain = Domain({"a": 2**20, "b": 2**20, "c": 2})
-    with pytest.raises(BadWorkload, match="needs the marginal a x b"):
+    with pytest.raises(BadWorkload, match="each of them is visited"):
         Workload(domain, [Threshold(("a", "b", "c"), 2)])
 
 
