@@ -80,27 +80,37 @@ def _block(
     """The cells with these leading values and the pivot in a window: one array over the pivot and the axes after it."""
     pivot = len(leading)
     inner = {pivot: window[1] - window[0], **{axis: shape[axis] for axis in range(pivot + 1, len(shape))}}
-    over: dict[Axes, NDArray[np.integer]] = {}
+    spread: dict[Axes, NDArray[np.integer]] = {}
+    scattered = []
     for factor, axes, values in parts:
+        found, width = _stretch(axes, values, shape, leading, window)
         free = tuple(axis for axis in axes if axis >= pivot)
-        stretch = _stretch(axes, values, shape, leading, window).astype(kind) * kind(factor)
-        stretch = stretch.reshape([inner[axis] if axis in free else 1 for axis in inner])
-        over[free] = over[free] + stretch if free in over else stretch
+        if len(free) == len(inner):
+            scattered.append(found.times(factor))
+            continue
+        dense = np.zeros(width, dtype=kind)
+        dense[found.cells] = found.values * factor
+        dense = dense.reshape([inner[axis] if axis in free else 1 for axis in inner])
+        spread[free] = spread[free] + dense if free in spread else dense
     # Smaller arrays are added to larger ones, so that few have to be spread over the whole block.
-    for axes in sorted(over, key=len):
-        wider = [other for other in over if set(axes) < set(other) and len(other) < len(inner)]
-        if wider:
-            over[wider[0]] = over[wider[0]] + over.pop(axes)
-    block = np.zeros(tuple(inner.values()), dtype=kind)
-    for array in over.values():
+    for axes in sorted(spread, key=len):
+        wider = next((other for other in spread if set(axes) < set(other)), None)
+        if wider is not None:
+            spread[wider] = spread[wider] + spread.pop(axes)
+    block = np.empty(tuple(inner.values()), dtype=kind)
+    first, *others = [*spread.values(), np.zeros((1,) * len(inner), dtype=kind)]
+    np.add(first, others.pop(0), out=block)
+    for array in others:
         block += array
+    for found in scattered:
+        block.reshape(-1)[found.cells] += found.values.astype(kind)
     return block
 
 
 def _stretch(
     axes: Axes, values: Sparse, shape: tuple[int, ...], leading: tuple[int, ...], window: tuple[int, int]
-) -> NDArray[np.int64]:
-    """What a marginal says about the cells of a block, flat; its cells there follow each other."""
+) -> tuple[Sparse, int]:
+    """What a marginal says about the cells of a block: its cells there follow each other; and how many they are."""
     pivot = len(leading)
     number = 0
     for axis in axes:
@@ -113,4 +123,4 @@ def _stretch(
         stride = width // shape[pivot]
         first, last = first + window[0] * stride, first + window[1] * stride
     found = values.between(first, last)
-    return Sparse(found.cells - first, found.values).dense(last - first)
+    return Sparse(found.cells - first, found.values), last - first
