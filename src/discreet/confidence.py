@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from math import log, sqrt
 from typing import Any
 
@@ -46,8 +47,8 @@ class Mean:
 
     def __str__(self) -> str:
         if self.low is None or self.high is None:
-            return f"{self.mean:.5f}  (one draw: no interval)"
-        return f"{self.mean:.5f}  ({self.low:.5f} to {self.high:.5f}, {self.confidence:.0%} confidence)"
+            return f"{self.mean:.5f}"
+        return f"{self.mean:.5f} ({self.low:.5f} to {self.high:.5f})"
 
 
 def mean_of(values: Sequence[float], counts: Sequence[int] | None = None, *, confidence: float = CONFIDENCE) -> Mean:
@@ -92,12 +93,13 @@ def rate_at_most(seen: int, draws: int, *, confidence: float = CONFIDENCE) -> fl
     return high
 
 
+@lru_cache(maxsize=1024)
 def student_quantile(freedom: int, level: float) -> float:
     """Quantile of Student's t at a level above 1/2, to about six digits.
 
     With t = sqrt(freedom) tan(x), P(|T| < t) is the integral of cos^(freedom - 1) from 0 to x over that to pi/2.
     """
-    x = np.linspace(0, min(np.pi / 2, 40 / sqrt(freedom)), 200_001)
+    x = np.linspace(0, min(np.pi / 2, 40 / sqrt(freedom)), 50_001)
     heights = np.cos(x) ** (freedom - 1)
     area = np.concatenate([[0.0], np.cumsum(heights[1:] + heights[:-1])])
     return sqrt(freedom) * float(np.tan(np.interp(2 * level - 1, area / area[-1], x)))

@@ -258,13 +258,18 @@ def _print_errors(found: dict[str, object]) -> None:
 def _print_future(found: dict[str, Any]) -> None:
     error = Mean(**found["future_error"])
     print(f"Future queries: {error.draws:,}, of which {found['unseen']:.1%} ask thresholds outside the workload.")
-    print(f"  present error   {found['present_error']:.5f}  (largest error over the release's workload)")
-    print(f"  present mean    {found['present_mean']:.5f}  (largest error on a threshold, mean over the workload's)")
-    print(f"  future error    {error}  (largest error on a threshold, mean over future queries)")
+    lines = [
+        ("present error", f"{found['present_error']:.5f}", "largest error over the release's workload"),
+        ("present mean", f"{found['present_mean']:.5f}", "largest error on each of its thresholds, mean"),
+        ("future error", error, "largest error on each future threshold, mean"),
+        ("future mean", Mean(**found["future_mean_error"]), "mean error on each future threshold, mean"),
+        ("largest error", f"{found['largest_error']:.5f}", "on any future threshold"),
+    ]
     if found["unseen_error"] is not None:
-        print(f"    outside       {Mean(**found['unseen_error'])}  (the same, of those outside the workload)")
-    print(f"  mean error      {Mean(**found['future_mean_error'])}  (mean error on a threshold)")
+        lines.insert(3, ("  outside", Mean(**found["unseen_error"]), "the same, outside the workload only"))
+    for name, value, what in lines:
+        print(f"  {name:15} {value!s:30}  {what}")
     print(
-        f"  largest error   {found['largest_error']:.5f}  (at most {found['above_at_most']:.1%} of further queries "
-        f"meet a larger one, with {error.confidence:.0%} confidence)"
+        f"  Intervals are Student's, with {error.confidence:.0%} confidence, over the draw of future queries; with the "
+        f"same\n  confidence at most {found['above_at_most']:.1%} of further queries meet an error above the largest."
     )

@@ -40,10 +40,13 @@ class Features:
             raise BadSetting("A distribution over attributes needs at least one attribute.")
         for name, weight in weights.items():
             _check.positive(f"The weight of {name!r}", weight)
-        total = fsum(weights.values())
+        total = sum(weights.values())
         _check.positive("The sum of the weights", total)
+        probabilities = tuple(weight / total for weight in weights.values())
+        if not min(probabilities):
+            raise BadSetting("The weights of a distribution lie too far apart: the smallest vanish beside the largest.")
         object.__setattr__(self, "names", tuple(weights))
-        object.__setattr__(self, "probabilities", tuple(weight / total for weight in weights.values()))
+        object.__setattr__(self, "probabilities", probabilities)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -84,7 +87,11 @@ class Features:
         return self._with(changed)
 
     def _with(self, probabilities: Floats) -> Features:
-        return Features(dict(zip(self.names, probabilities.tolist(), strict=True)))
+        """The same masses, moved: not divided by their sum again, which may differ from one in the last digit."""
+        moved = object.__new__(Features)
+        object.__setattr__(moved, "names", self.names)
+        object.__setattr__(moved, "probabilities", tuple(probabilities.tolist()))
+        return moved
 
 
 def drift_keys(gamma: float, u: Floats) -> Floats:

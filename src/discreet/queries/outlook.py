@@ -57,7 +57,7 @@ class KindOutlook:
         if self.in_workload == self.possible:
             return f"All {self.possible:,} possible {kind} are in the workload."
         parts = [f"{share:.1%} of their {name}" for share, name in zip(self.parts, _PARTS, strict=False)]
-        told = f"; of the others, {', '.join(parts)} are" if parts else ""
+        told = f"; of the others, {' and '.join(parts)} are" if parts else ""
         return f"{self.in_workload:,} of {self.possible:,} possible {kind} are in the workload{told}."
 
 
@@ -97,8 +97,8 @@ class Outlook:
             f"If future queries are drawn like the past ones, about {self.unseen:.1%} of them ask a threshold that was "
             f"not asked before: at most {self.unseen_at_most:.1%}, with {self.confidence:.0%} confidence.",
             *map(str, self.kinds),
-            "The certificate covers the queries of the workload and no others. An answer to any other query comes from "
-            "the model alone, and nothing is promised about its error.",
+            "What is certified holds for the queries of the workload. Others are answered without a stated accuracy, "
+            "or not at all where the mechanism has no model.",
         ]
 
     def to_json(self) -> dict[str, Any]:
