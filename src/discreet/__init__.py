@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 __all__ = [
     "DiscreetError",
     "Domain",
+    "History",
     "Query",
     "Release",
     "Schema",
@@ -36,12 +37,14 @@ if TYPE_CHECKING:
     from discreet.errors import DiscreetError
     from discreet.publish.make import release
     from discreet.publish.release import Release
+    from discreet.queries.history import History
     from discreet.queries.threshold import Query, Threshold
     from discreet.queries.workload import Workload
 
 _HOMES = {
     "DiscreetError": "discreet.errors",
     "Domain": "discreet.data.domain",
+    "History": "discreet.queries.history",
     "Query": "discreet.queries.threshold",
     "Release": "discreet.publish.release",
     "Schema": "discreet.data.schema",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from dataclasses import fields
@@ -36,6 +37,25 @@ def test_links_lead_somewhere() -> None:
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
             if not target.startswith("http"):
                 assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_examples_about_past_queries_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The JSON and the Python of docs/history.md, on a small invented table under the names they use."""
+    import pyarrow.parquet as pq
+
+    from discreet.data.domain import Domain
+    from discreet.data.schema import Schema
+    from discreet.queries.history import History
+
+    text = (ROOT / "docs" / "history.md").read_text(encoding="utf-8")
+    (content,) = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
+    assert History.read(json.loads(content), Domain({"age": 85, "sex": 2, "race": 5})).size == 18
+    monkeypatch.chdir(tmp_path)
+    pq.write_table(population.draw(400, seed=0), "people.parquet")
+    Schema.load(population.SCHEMA).save("schema.json")
+    Path("past.json").write_text('["age=39, sex=female", "region, income"]')
+    (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    exec(compile(block, "history.md", "exec"), {})
 
 
 def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,11 +32,21 @@ examples:
            --mechanism rap --rounds 4 --per-round 16 --ledger people.ledger --out release-2
   discreet release people.csv --schema schema.json --workload "age, sex; 2 of (age, sex, race)" \\
            --epsilon 1 --neighbours add-remove --delta 1e-9 --out release-3
+  discreet release people.csv --schema schema.json --history past.json --augment 64 --epsilon 1 --out release-4
 
 workloads:
   all:3          every set of three attributes      all:3@1     at least 1 of 3 must match
   random:3:64    64 of them, by --workload-seed     all:1+all:2 both
   "age, sex; 2 of (age, sex, race)"                 file.json   {"thresholds": [{"attributes": [...]}, ...]}
+
+histories (past queries):
+  ["age=39, sex=Male", "2 of (age, sex, race)", {"attributes": ["age", "sex"], "r": 1, "count": 12}, ...]
+"""
+
+_EVALUATE_EXAMPLES = """\
+examples:
+  discreet evaluate release --data people.csv
+  discreet evaluate release --data people.csv --future asked-since.json
 """
 
 _ANSWER_EXAMPLES = """\
@@ -159,7 +169,20 @@ def _release(commands: Commands[_Parser]) -> None:
     parser = _add(commands, "release", "answer a workload and publish synthetic rows", "release", _RELEASE_EXAMPLES)
     parser.add_argument("data", metavar="DATA", help="CSV, Parquet or DuckDB file: private")
     parser.add_argument("--schema", required=True, metavar="S", help="public description of the table (JSON)")
-    parser.add_argument("--workload", required=True, metavar="W", help="which queries matter; see below")
+    asked = parser.add_mutually_exclusive_group(required=True)
+    asked.add_argument("--workload", metavar="W", help="which queries matter; see below")
+    asked.add_argument(
+        "--history",
+        metavar="FILE",
+        help="past queries (JSON) to learn them from; public, so it must not depend on the data",
+    )
+    parser.add_argument(
+        "--augment",
+        type=int,
+        default=0,
+        metavar="N",
+        help="with --history: add N random thresholds of the same kinds (%(default)s)",
+    )
     parser.add_argument("--epsilon", required=True, type=float, metavar="E", help="privacy loss to spend")
     parser.add_argument("--delta", type=float, metavar="D", help="default: 1/n^2; required under add-remove")
     parser.add_argument("--out", required=True, metavar="DIR", help="folder to write; must not hold anything")
@@ -204,7 +227,9 @@ def _release(commands: Commands[_Parser]) -> None:
     )
     seeds = parser.add_argument_group("seeds")
     seeds.add_argument("--seed", type=int, metavar="N", help="repeatable noise, for tests and experiments only")
-    seeds.add_argument("--workload-seed", type=int, default=0, metavar="N", help="for random:k:m (%(default)s)")
+    seeds.add_argument(
+        "--workload-seed", type=int, default=0, metavar="N", help="for random:k:m and --augment (%(default)s)"
+    )
 
 
 def _answer(commands: Commands[_Parser]) -> None:
@@ -218,10 +243,19 @@ def _answer(commands: Commands[_Parser]) -> None:
 
 
 def _evaluate(commands: Commands[_Parser]) -> None:
-    parser = _add(commands, "evaluate", "compare a release with the true table (the output is NOT private)", "evaluate")
+    parser = _add(
+        commands,
+        "evaluate",
+        "compare a release with the true table (the output is NOT private)",
+        "evaluate",
+        _EVALUATE_EXAMPLES,
+    )
     parser.add_argument("dir", metavar="DIR", help="a release folder")
     parser.add_argument("--data", required=True, metavar="DATA", help="the true table")
     parser.add_argument("--workload", metavar="W", help="default: the release's own")
+    parser.add_argument(
+        "--future", metavar="FILE", help="queries asked since (JSON, as for --history): their error too"
+    )
     parser.add_argument("--workload-seed", type=int, default=0, metavar="N", help="for random:k:m (%(default)s)")
     parser.add_argument("--json", action="store_true", help="print JSON")
     _table(parser)

@@ -9,9 +9,11 @@ from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from discreet.apps.console import Console
 from discreet.compare.errors import evaluate as compare
+from discreet.confidence import Mean
 from discreet.data import population
 from discreet.data.draft import draft
 from discreet.data.schema import Schema
@@ -79,6 +81,8 @@ def release(arguments: Namespace) -> None:
         table,
         arguments.workload,
         epsilon=arguments.epsilon,
+        history=arguments.history,
+        augment=arguments.augment,
         delta=arguments.delta,
         mechanism=arguments.mechanism,
         rounds=arguments.rounds,
@@ -134,13 +138,15 @@ def evaluate(arguments: Namespace) -> None:
     asked = None
     if arguments.workload:
         asked = parse.workload(arguments.workload, opened.domain, seed=arguments.workload_seed)
-    found = compare(opened, table, asked, progress=console)
+    found = compare(opened, table, asked, future=arguments.future, progress=console)
     console.close()
     if arguments.json:
         print(json.dumps(found, ensure_ascii=False))
         return
     print("NOT PRIVATE: these figures come from the true table. Keep them with the owner.")
     _print_errors(found)
+    if "future" in found:
+        _print_future(found["future"])
     print("Worst answers:")
     for worst in found["worst"]:
         print(f"  {worst['error']:.5f}  true {worst['truth']:.5f}  published {worst['answer']:.5f}  {worst['query']}")
@@ -226,6 +232,9 @@ def _summarise(made: Release, folder: Path) -> None:
             print(
                 f"                and at most {at_most(made.certificate.rows_bound)} when counting the synthetic rows"
             )
+    if made.outlook is not None:
+        print(_paragraph("  history       ", made.outlook.origin()))
+        print(_paragraph("  future        ", " ".join(made.outlook.sentences())))
     if rows:
         print(f"  synthetic     {rows:,} rows in {folder / 'synthetic.parquet'}")
     print(f"  report        {folder / 'report.html'}")
@@ -244,3 +253,23 @@ def _print_errors(found: dict[str, object]) -> None:
                 if found[prefix + name] is not None
             )
             print(f"  {what:15} {figures}")
+
+
+def _print_future(found: dict[str, Any]) -> None:
+    error = Mean(**found["future_error"])
+    print(f"Future queries: {error.draws:,}, of which {found['unseen']:.1%} ask thresholds outside the workload.")
+    lines = [
+        ("present error", f"{found['present_error']:.5f}", "largest error over the release's workload"),
+        ("present mean", f"{found['present_mean']:.5f}", "largest error on each of its thresholds, mean"),
+        ("future error", error, "largest error on each future threshold, mean"),
+        ("future mean", Mean(**found["future_mean_error"]), "mean error on each future threshold, mean"),
+        ("largest error", f"{found['largest_error']:.5f}", "on any future threshold"),
+    ]
+    if found["unseen_error"] is not None:
+        lines.insert(3, ("  outside", Mean(**found["unseen_error"]), "the same, outside the workload only"))
+    for name, value, what in lines:
+        print(f"  {name:15} {value!s:30}  {what}")
+    print(
+        f"  Intervals are Student's, with {error.confidence:.0%} confidence, over the draw of future queries; with the "
+        f"same\n  confidence at most {found['above_at_most']:.1%} of further queries meet an error above the largest."
+    )

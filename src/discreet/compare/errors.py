@@ -17,6 +17,7 @@ from discreet.progress import SILENT, Progress
 from discreet.publish.release import Release
 from discreet.queries import parse
 from discreet.queries.answers import GRID, Answers, differences, fraction
+from discreet.queries.history import History, HistoryLike
 from discreet.queries.parse import WorkloadLike
 from discreet.queries.threshold import Attributes, Query, Threshold, at_cells
 from discreet.queries.workload import Workload
@@ -57,12 +58,19 @@ class Errors:
 
 
 def evaluate(
-    release: Release, table: Table, workload: WorkloadLike | None = None, *, progress: Progress = SILENT
+    release: Release,
+    table: Table,
+    workload: WorkloadLike | None = None,
+    *,
+    future: HistoryLike | None = None,
+    progress: Progress = SILENT,
 ) -> dict[str, Any]:
     """Compare a release with the true table: `max_error`, ..., and `rows_max_error`, ... for its synthetic rows.
 
-    Not private: keep the result on the owner's side.
+    With `future`, queries that the release was not made from, in the form of a history, there is also `future`:
+    see `discreet.compare.future`. Not private: keep the result on the owner's side.
     """
+    asked_later = None if future is None else History.read(future, release.domain)
     if table.domain != release.domain:
         raise BadData("The table's domain is not the release's: use the schema that the release was made with.")
     if release.guarantee.neighbours.total_is_public and table.rows() != release.answers.total:
@@ -76,6 +84,11 @@ def evaluate(
         if rows is not release.answers:
             counted = asdict(errors(rows, table, asked, release.schema, progress=progress))
         found |= {f"rows_{name}": value for name, value in counted.items() if name != "queries"}
+    if asked_later is not None:
+        from discreet.compare.future import future_errors
+
+        later = future_errors(release.answers, table, release.workload, asked_later, progress=progress)
+        found["future"] = later.to_json()
     return found
 
 
@@ -94,7 +107,7 @@ def errors(
     absolute, squared = 0.0, 0.0
     distances: list[float] = []
     progress.stage("comparing with the truth", len(workload))
-    for number, threshold, pieces in _differences(answers, table, workload):
+    for number, threshold, pieces in differences_by_threshold(answers, table, workload):
         here = 0.0
         for piece in pieces:
             size = np.abs(piece.values)
@@ -121,7 +134,7 @@ def errors(
     )
 
 
-def _differences(
+def differences_by_threshold(
     answers: Answers, table: Table, workload: Workload
 ) -> Iterator[tuple[int, Threshold, Iterator[Piece]]]:
     """Answer minus truth for each threshold, in units of the grid."""

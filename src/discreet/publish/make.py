@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,8 @@ from discreet.publish.certificate import certify
 from discreet.publish.release import Guarantee, Release
 from discreet.publish.store import Folder
 from discreet.queries import parse
+from discreet.queries.history import History, HistoryLike
+from discreet.queries.outlook import Outlook, outlook
 from discreet.queries.parse import WorkloadLike
 from discreet.queries.workload import Workload
 
@@ -68,9 +70,11 @@ class Plan:
 
 def release(
     table: Table,
-    workload: WorkloadLike,
+    workload: WorkloadLike | None = None,
     *,
     epsilon: float,
+    history: HistoryLike | None = None,
+    augment: int = 0,
     delta: float | None = None,
     mechanism: str = "rap",
     rounds: int | None = None,
@@ -95,6 +99,9 @@ def release(
         table: Private; from `discreet.read`.
         workload: `all:3`, `random:3:64`, a file, a list: see `discreet.queries.parse`.
         epsilon: Privacy loss that may be spent.
+        history: Past queries to learn the workload from, instead of `workload`; see `discreet.queries.history`. Public:
+            it must not have been chosen by looking at the table.
+        augment: Further thresholds of the kinds in the history, drawn at random by `workload_seed`.
         delta: Defaults to 1/n^2 under replace-one; must be given under add-remove, where n is private.
         mechanism: rap, rap-paper, gaussian, gaussian-paper or all-zero.
         rounds: T, for adaptive mechanisms.
@@ -102,7 +109,7 @@ def release(
         rows: n', relaxed rows of the model.
         settings: Further settings of the mechanism.
         seed: Makes the release repeatable, for tests and experiments: whoever knows it can subtract the noise.
-        workload_seed: For `random:k:m` workloads.
+        workload_seed: For `random:k:m` workloads, and for `augment`.
         neighbours: replace-one or add-remove.
         rows_per_person: Most rows that one person has in the table.
         certificate: Share of the budget that measures the largest error; 0 to skip.
@@ -119,9 +126,10 @@ def release(
     chosen = {"rounds": rounds, "per_round": per_round, "rows": rows}
     wanted = {name: value for name, value in chosen.items() if value is not None} | dict(settings or {})
     relation = Neighbours(neighbours, rows_per_person)
+    asked, foreseen = _asked(table.domain, workload, history, augment, workload_seed)
     plan = _check_plan(
         table,
-        workload=parse.workload(workload, table.domain, seed=workload_seed),
+        workload=asked,
         mechanism=catalogue.find(mechanism),
         wanted=wanted,
         guarantee=_guarantee(table, epsilon, delta, conversion or catalogue.find(mechanism).conversion, relation),
@@ -148,7 +156,7 @@ def release(
     curator = Curator(
         table, budget=Budget(plan.guarantee.rho, ledgers), neighbours=relation, entropy=entropy, progress=progress
     )
-    made = run(plan, curator, entropy, progress)
+    made = replace(run(plan, curator, entropy, progress), outlook=foreseen)
     if folder is not None:
         folder.finish(made, progress)
     return made
@@ -190,6 +198,21 @@ def run(plan: Plan, curator: Curator, entropy: Entropy, progress: Progress = SIL
         noise_seed=entropy.seed,
         notes=outcome.notes,
     )
+
+
+def _asked(
+    domain: Domain, workload: WorkloadLike | None, history: HistoryLike | None, augment: int, seed: int
+) -> tuple[Workload, Outlook | None]:
+    """The workload, given or learned; public facts only."""
+    if workload is not None and history is None:
+        if augment:
+            raise BadSetting("augment adds to a history of past queries: give one, or list the workload in full.")
+        return parse.workload(workload, domain, seed=seed), None
+    if history is None or workload is not None:
+        raise BadSetting("Give either a workload, or a history of past queries to learn one from.")
+    past = History.read(history, domain)
+    learned = past.workload(augment=augment, seed=seed)
+    return learned, outlook(past, learned)
 
 
 def _check_plan(

@@ -24,6 +24,7 @@ from discreet.publish import rows
 from discreet.publish.certificate import Certificate
 from discreet.queries import parse
 from discreet.queries.answers import Answers, fraction
+from discreet.queries.outlook import Outlook
 from discreet.queries.parse import WorkloadLike
 from discreet.queries.threshold import Query
 from discreet.queries.workload import Workload
@@ -87,6 +88,7 @@ class Release:
         certificate: Bound on the largest error, or None where it was skipped.
         noise_seed: None when the noise came from the operating system, as it should.
         notes: Facts about the run.
+        outlook: What may be expected for future queries, where the workload was learned from past ones.
     """
 
     mechanism: str
@@ -101,6 +103,7 @@ class Release:
     certificate: Certificate | None
     noise_seed: int | None
     notes: dict[str, Any] = field(default_factory=dict)
+    outlook: Outlook | None = None
 
     def __repr__(self) -> str:
         privacy = f"epsilon={self.guarantee.epsilon:g}, delta={self.guarantee.delta:.3g}"

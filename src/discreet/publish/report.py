@@ -69,7 +69,7 @@ def render(release: Release) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         f"<title>{escape(release.mechanism)} release</title>\n<style>\n{svg.STYLE}{_CSS}</style>\n</head>\n<body>\n"
-        + "\n".join(section(release) for section in (_headline, _accuracy, _attributes, _budget, _provenance))
+        + "\n".join(section(release) for section in (_headline, _accuracy, _future, _attributes, _budget, _provenance))
         + "\n</body>\n</html>\n"
     )
 
@@ -119,6 +119,13 @@ def _accuracy(release: Release) -> str:
         "rows drawn anew, or how well the table stands for a larger population."
     )
     return _section(title, *said, f"<p>{told}</p>", _differences(release))
+
+
+def _future(release: Release) -> str:
+    if release.outlook is None:
+        return ""
+    told = [release.outlook.origin(), *release.outlook.sentences()]
+    return _section("What about future queries?", _list([escape(sentence) for sentence in told]))
 
 
 def _differences(release: Release) -> str:

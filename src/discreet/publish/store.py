@@ -41,6 +41,7 @@ from discreet.publish.release import Guarantee, Release
 from discreet.publish.tables import MOST_ANSWERS, answer_batches
 from discreet.queries import parse
 from discreet.queries.answers import Answers, Zeros
+from discreet.queries.outlook import Outlook
 from discreet.queries.threshold import Threshold
 
 FORMAT = 1
@@ -142,6 +143,7 @@ def to_json(release: Release) -> dict[str, Any]:
         "omitted": omitted,
         "schema": release.schema.to_json(),
         "workload": release.workload.to_json(),
+        "history": None if release.outlook is None else release.outlook.to_json(),
         "measurements": [_describe(found) for found in release.measurements],
         "ledger": [charge.to_json() for charge in release.charges],
         "notes": release.notes,
@@ -178,6 +180,7 @@ def load(path: Path) -> Release:
             certificate=None if certificate is None else Certificate(**certificate),
             noise_seed=described["noise_seed"],
             notes=described["notes"],
+            outlook=Outlook.from_json(described["history"]) if described.get("history") else None,
         )
     except (KeyError, TypeError, ValueError, OSError, pa.ArrowException) as error:
         raise BadRelease(f"{path} is damaged: {type(error).__name__}: {error}.") from None

@@ -50,7 +50,7 @@ def workload(source: WorkloadLike, domain: Domain, *, seed: int = 0) -> Workload
             raise BadWorkload("The workload was made for another domain.")
         return source
     if isinstance(source, Path):
-        return _from_json(_load(source), domain)
+        return _from_json(load(source), domain)
     if isinstance(source, str):
         return _from_text(source, domain, seed)
     return _from_json(source, domain)
@@ -62,10 +62,10 @@ def _from_text(text: str, domain: Domain, seed: int) -> Workload:
     if all(matches):
         return Workload(domain, [t for match in matches if match for t in _short_form(match, domain, seed)])
     if text.endswith(".json"):
-        return _from_json(_load(Path(text)), domain)
+        return _from_json(load(Path(text)), domain)
     if not text.strip():
         raise BadWorkload(f"The workload is empty. {HELP}")
-    return Workload(domain, [_in_words(entry, domain) for entry in text.split(";") if entry.strip()])
+    return Workload(domain, [threshold(entry, domain) for entry in text.split(";") if entry.strip()])
 
 
 def _short_form(match: re.Match[str], domain: Domain, seed: int) -> list[Threshold]:
@@ -94,7 +94,8 @@ def _short_form(match: re.Match[str], domain: Domain, seed: int) -> list[Thresho
     return [Threshold(names, r) for names in chosen]
 
 
-def _in_words(entry: str, domain: Domain) -> Threshold:
+def threshold(entry: str, domain: Domain) -> Threshold:
+    """Read one threshold in words: `age, sex`, or `2 of (age, sex, race)`."""
     match = _R_OF.fullmatch(entry)
     inside = match["inside"] if match else entry
     names = [name.strip() for name in inside.split(",")]
@@ -106,13 +107,14 @@ def _in_words(entry: str, domain: Domain) -> Threshold:
     return Threshold(tuple(names), int(match["r"]) if match else None)
 
 
-def _load(path: Path) -> Any:
+def load(path: Path, what: str = "workload") -> Any:
+    """The content of a JSON file."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise BadWorkload(f"The workload file {path} cannot be read: {error.strerror}.") from None
+        raise BadWorkload(f"The {what} file {path} cannot be read: {error.strerror}.") from None
     except ValueError as error:
-        raise BadWorkload(f"The workload file {path} is not JSON: {error}.") from None
+        raise BadWorkload(f"The {what} file {path} is not JSON: {error}.") from None
 
 
 def _from_json(source: Any, domain: Domain) -> Workload:
