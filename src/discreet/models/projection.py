@@ -1,7 +1,7 @@
 """Relaxed projection as published: fit relaxed rows to single noisy queries by projected Adam.
 
 Reference: Aydore et al. (2021), Algorithm 1 and section 5.1; Avent and Korolova (2023), Algorithm 3 and, for
-thresholds with r < k, Definition 4.4.
+thresholds with r < k, section 4.2 (`discreet.models.surrogate`).
 """
 
 from __future__ import annotations
@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.data.domain import Domain
-from discreet.models import tiles, transform
+from discreet.models import surrogate, tiles, transform
 from discreet.models.tiles import Bucket
 from discreet.privacy.curator import Measurement
 from discreet.progress import SILENT, Progress
@@ -42,11 +43,13 @@ class ProjectionSettings:
     transform: str = "sparsemax"
 
 
-class _Queries(NamedTuple):
-    """Single queries: the bits each names, coefficients of their symmetric polynomials, and noisy fractions."""
+@partial(jax.tree_util.register_dataclass, data_fields=["bits", "target"], meta_fields=["r"])
+@dataclass(frozen=True)
+class Queries:
+    """Single queries "at least r of k": the bits each names (queries x k), and noisy fractions."""
 
+    r: int
     bits: jax.Array
-    coefficient: jax.Array
     target: jax.Array
 
 
@@ -81,78 +84,68 @@ def project(
     return jnp.asarray(state[0]), int(state[3])
 
 
-def _targets(domain: Domain, measurements: Sequence[Measurement], total: int) -> _Queries | list[Bucket]:
+def _targets(domain: Domain, measurements: Sequence[Measurement], total: int) -> list[Queries] | list[Bucket]:
     """Whole marginals become tiles, single queries become arrays; a fit has one or the other."""
     if all(found.cells is None for found in measurements):
         return tiles.pack(domain, measurements, total=total, seed=0).buckets
-    return _queries(domain, measurements, total)
+    return queries(domain, measurements, total)
 
 
-def _queries(domain: Domain, measurements: Sequence[Measurement], total: int) -> _Queries:
-    """Measured queries as arrays, padded so that few shapes are ever compiled.
+def queries(domain: Domain, measurements: Sequence[Measurement], total: int) -> list[Queries]:
+    """Measured queries as arrays, those of the same k and r together, padded so that few shapes are ever compiled.
 
-    Each query becomes the one-hot bits it names (padded with a bit that is always zero) and coefficients of the
-    elementary symmetric polynomials of those bits; a zero entry changes none of them, and a padding query has
-    coefficients and target zero.
+    Padding names a bit that is always zero, where the answer and the target are zero.
     """
-    width = max(len(found.threshold.attributes) for found in measurements)
-    bits, coefficients, noisy = [], [], []
+    kinds: dict[tuple[int, int], list[Measurement]] = {}
     for found in measurements:
-        threshold = found.threshold
-        names = threshold.attributes
-        cells = np.arange(len(found.counts)) if found.cells is None else found.cells
-        offsets = [domain.offsets[domain.index(name)] for name in names]
-        named = domain.project(names).unravel(cells) + np.array(offsets)
-        bits.append(np.pad(named, ((0, 0), (0, width - len(names))), constant_values=domain.bits))
-        polynomial = np.zeros(width + 1)
-        for factor, subset in threshold.terms():
-            polynomial[len(subset)] = factor
-        coefficients.append(np.tile(polynomial, (len(cells), 1)))
-        noisy.append(found.counts / total)
-    many = sum(len(part) for part in noisy)
-    padding = (1 << max(5, (many - 1).bit_length())) - many
-    index = np.pad(np.concatenate(bits), ((0, padding), (0, 0)), constant_values=domain.bits)
-    coefficient = np.pad(np.concatenate(coefficients), ((0, padding), (0, 0)))
-    return _Queries(
-        jnp.asarray(index, dtype=jnp.int32),
-        jnp.asarray(coefficient, dtype=jnp.float32),
-        jnp.asarray(np.pad(np.concatenate(noisy), (0, padding)), dtype=jnp.float32),
-    )
+        kinds.setdefault((len(found.threshold.attributes), found.threshold.r), []).append(found)
+    packed = []
+    for (_, r), same in sorted(kinds.items()):
+        bits = np.concatenate([_bits(domain, found) for found in same])
+        target = np.concatenate([found.counts / total for found in same])
+        padding = (1 << max(5, (len(target) - 1).bit_length())) - len(target)
+        index = np.pad(bits, ((0, padding), (0, 0)), constant_values=domain.bits)
+        packed.append(
+            Queries(r, jnp.asarray(index, dtype=jnp.int32), jnp.asarray(np.pad(target, (0, padding)), jnp.float32))
+        )
+    return packed
 
 
-def answers(x: jax.Array, index: jax.Array, coefficient: jax.Array) -> jax.Array:
-    """Answers of relaxed rows (bits x rows) to queries given as bits and polynomial coefficients."""
+def _bits(domain: Domain, found: Measurement) -> NDArray[np.int64]:
+    """The one-hot bits that each measured query names."""
+    names = found.threshold.attributes
+    cells = np.arange(len(found.counts)) if found.cells is None else found.cells
+    offsets = np.array([domain.offsets[domain.index(name)] for name in names])
+    bits: NDArray[np.int64] = domain.project(names).unravel(cells) + offsets
+    return bits
+
+
+def answers(x: jax.Array, asked: Queries) -> jax.Array:
+    """Answers of relaxed rows (bits x rows) to single queries."""
     padded = jnp.concatenate([x, jnp.zeros((1, x.shape[1]), x.dtype)])
-    symmetric = [jnp.ones((index.shape[0], x.shape[1]), x.dtype)]
-    for column in range(index.shape[1]):
-        factor = padded[index[:, column]]
-        raised = [lower * factor for lower in symmetric]
-        symmetric = [
-            symmetric[0],
-            *(high + low for high, low in zip(symmetric[1:], raised[:-1], strict=True)),
-            raised[-1],
-        ]
-    means = jnp.stack([jnp.mean(term, axis=1) for term in symmetric], axis=1)
-    return jnp.sum(coefficient * means, axis=1)
+    factors = [padded[asked.bits[:, column]] for column in range(asked.bits.shape[1])]
+    return jnp.mean(surrogate.at_least(asked.r, factors), axis=1)
 
 
-def _pull(x: jax.Array, targets: _Queries | list[Bucket]) -> tuple[jax.Array, jax.Array]:
+def _pull(x: jax.Array, targets: list[Queries] | list[Bucket]) -> tuple[jax.Array, jax.Array]:
     """Squared distance of the answers to their targets, and its gradient."""
-    if isinstance(targets, _Queries):
+    asked = [target for target in targets if isinstance(target, Queries)]
+    if asked:
 
         def loss(x: jax.Array) -> jax.Array:
-            return jnp.sum((answers(x, targets.bits, targets.coefficient) - targets.target) ** 2)
+            return jnp.sum(jnp.stack([jnp.sum((answers(x, same) - same.target) ** 2) for same in asked]))
 
         return jax.value_and_grad(loss)(x)
     padded = tiles.with_constants(x)
-    parts = [tiles.pull(padded, bucket, jnp.arange(len(bucket.y)), (0.0,)) for bucket in targets]
+    buckets = [target for target in targets if isinstance(target, Bucket)]
+    parts = [tiles.pull(padded, bucket, jnp.arange(len(bucket.y)), (0.0,)) for bucket in buckets]
     value = jnp.sum(jnp.stack([loss for loss, _ in parts]))
     return value, jnp.sum(jnp.stack([half for _, half in parts]), axis=0)[:-2] * (2 / x.shape[1])
 
 
 @partial(jax.jit, static_argnums=(0, 1))
 def _stretch(
-    domain: Domain, settings: ProjectionSettings, state: Any, limit: int, targets: _Queries | list[Bucket]
+    domain: Domain, settings: ProjectionSettings, state: Any, limit: int, targets: list[Queries] | list[Bucket]
 ) -> Any:
     """Projected Adam steps up to a limit, or until the loss stalls."""
     keep = None if settings.transform == "softmax" else getattr(transform, settings.transform)

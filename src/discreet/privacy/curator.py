@@ -192,8 +192,8 @@ class Curator:
         """Count single queries and add integer Gaussian noise of one scale to each.
 
         Privacy:
-            The squared L2 sensitivity D of the whole batch is `Neighbours.batch_squared`: queries of one marginal
-            share at most two moving cells. Noise of variance D / (2 rho) costs `rho`. `priced="singly"` takes D
+            The squared L2 sensitivity D of the whole batch is `Neighbours.batch_squared`: one person moves few
+            queries of each threshold, two of a marginal. Noise of variance D / (2 rho) costs `rho`. `priced="singly"` takes D
             as the number of queries times C^2, the papers' split.
         """
         _check.positive("rho", rho)
@@ -204,7 +204,7 @@ class Curator:
             if not 0 <= query.cell < query.threshold.cells(self.domain):
                 raise BadWorkload(f"{query.threshold} has no query number {query.cell}.")
         if priced == "jointly":
-            squared = self.neighbours.batch_squared((q.threshold, q.threshold.is_marginal) for q in queries)
+            squared = self.neighbours.batch_squared((q.threshold, q.threshold.met(self.domain)) for q in queries)
         else:
             squared = len(queries) * self.neighbours.single**2
         sigma_squared = Fraction(squared) / (2 * Fraction(rho))

@@ -49,25 +49,23 @@ class Neighbours:
     @property
     def marginal_squared(self) -> int:
         """Squared L2 change of a whole marginal."""
-        return self._per_marginal(2)
+        return self._per_threshold(2, 1)
 
-    def batch_squared(self, queries: Iterable[tuple[object, bool]]) -> int:
+    def batch_squared(self, queries: Iterable[tuple[object, int]]) -> int:
         """Squared L2 change of single queries measured together.
 
-        Queries of one marginal share at most two moving cells (one, under add-remove). Threshold queries with
-        r < k overlap, so each counts on its own.
+        One row matches `met` queries of a threshold (one, of a marginal), so replacing it moves at most twice as
+        many by one each. C rows move them by at most the sum of C such vectors, whose squared length is at most C^2
+        times as large. And no query moves by more than C, so q queries move by at most q C^2.
 
         Args:
-            queries: For each query, its threshold and whether that is a marginal (r = k).
+            queries: For each query, its threshold and how many of that threshold's queries one row matches.
         """
-        per_threshold = Counter(queries)
-        together = sum(self._per_marginal(many) for (_, marginal), many in per_threshold.items() if marginal)
-        alone = sum(many for (_, marginal), many in per_threshold.items() if not marginal)
-        return together + alone * self.rows_per_person**2
+        return sum(self._per_threshold(many, met) for (_, met), many in Counter(queries).items())
 
-    def _per_marginal(self, queries: int) -> int:
+    def _per_threshold(self, queries: int, met: int) -> int:
         moving = 2 if self.relation == "replace-one" else 1
-        return min(moving, queries) * self.rows_per_person**2
+        return min(moving * met, queries) * self.rows_per_person**2
 
     def to_json(self) -> dict[str, Any]:
         """For release.json and the ledger."""

@@ -63,6 +63,19 @@ class Threshold:
         """Number of queries."""
         return prod(domain.size_of(name) for name in self.attributes)
 
+    def met(self, domain: Domain) -> int:
+        """How many of the queries one row matches: one for a marginal, more where r < k.
+
+        A row matches the query of every choice of values that agrees with it on at least r attributes: for each
+        set U of at least r attributes that agree, the others disagree in (d_f - 1) ways each.
+        """
+        agreeing = [1]  # agreeing[i]: choices of values that agree with the row on exactly i attributes
+        for name in self.attributes:
+            differ = domain.size_of(name) - 1
+            longer = [0, *agreeing]
+            agreeing = [same + many * differ for same, many in zip(longer, [*agreeing, 0], strict=True)]
+        return sum(agreeing[self.r :])
+
     def terms(self) -> list[tuple[int, Attributes]]:
         """The threshold as a fixed combination of marginals: (coefficient, attributes).
 

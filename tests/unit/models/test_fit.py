@@ -127,17 +127,6 @@ def test_sparsemax_is_the_euclidean_projection_onto_the_simplex(seed: int) -> No
         assert residual.max() < residual[inside].mean() + 1e-4
 
 
-@pytest.mark.parametrize(("names", "r"), [(("a",), 1), (("a", "b"), 1), (("a", "b", "c"), 1), (("a", "b", "c"), 2)])
-def test_surrogates_agree_with_the_predicate_on_one_hot_rows(names: tuple[str, ...], r: int) -> None:
-    table = random_table(30, domain=DOMAIN)
-    expected = brute_force(table, names, r)
-    single = Measurement(Threshold(names, r), np.arange(len(expected)), expected, Fraction(1))
-    one_hot = np.concatenate([np.eye(size)[table.codes[:, at]].T for at, size in enumerate(DOMAIN.sizes)])
-    queries = projection._queries(DOMAIN, [single, whole(("a", "b", "c"), np.zeros(70))], 30)
-    found = projection.answers(jnp.asarray(one_hot), queries.bits, queries.coefficient)
-    assert np.allclose(found[: len(expected)], expected / 30, atol=1e-6)
-
-
 @pytest.mark.parametrize("kind", transform.NAMES)
 def test_projection_reaches_answers_that_rows_can_give(kind: str) -> None:
     measurements = [
@@ -148,9 +137,9 @@ def test_projection_reaches_answers_that_rows_can_give(kind: str) -> None:
     start = projection.start(DOMAIN, 30, kind, 0)
     parameters, steps = projection.project(DOMAIN, start, measurements, total=300, settings=settings)
     assert 0 < steps <= settings.steps
-    queries = projection._queries(DOMAIN, measurements, 300)
+    [asked] = projection.queries(DOMAIN, measurements, 300)
     rows = projection.probabilities(DOMAIN, parameters, kind)
-    assert float(jnp.abs(projection.answers(rows, queries.bits, queries.coefficient) - queries.target).max()) < 0.02
+    assert float(jnp.abs(projection.answers(rows, asked) - asked.target).max()) < 0.02
 
 
 def test_whole_marginals_and_single_queries_pull_the_same_way() -> None:

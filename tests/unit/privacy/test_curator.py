@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
+from math import prod
 
 import numpy as np
 import pytest
@@ -206,7 +207,7 @@ def test_a_batch_of_queries_moves_at_most_its_joint_sensitivity(
     ]
     queries = [(thresholds[which], cell % thresholds[which].cells(DOMAIN)) for which, cell in drawn]
     queries = list(dict.fromkeys(queries))
-    claimed = Neighbours(relation, many).batch_squared((t, t.is_marginal) for t, _ in queries)
+    claimed = Neighbours(relation, many).batch_squared((t, t.met(DOMAIN)) for t, _ in queries)
     table = random_table(8, seed=seed)
     for other in neighbours_of(table, relation, many):
         moved = sum(
@@ -218,10 +219,26 @@ def test_a_batch_of_queries_moves_at_most_its_joint_sensitivity(
 
 def test_joint_prices_of_queries_in_one_marginal() -> None:
     age, sex, half = Threshold(("age",)), Threshold(("sex",)), Threshold(("age", "sex"), 1)
-    batch = [(age, True)] * 5 + [(sex, True)] + [(half, False)] * 3
+    batch = [(age, 1)] * 5 + [(sex, 1)] + [(half, 6)] * 3
     assert Neighbours().batch_squared(batch) == 2 + 1 + 3
     assert Neighbours("add-remove").batch_squared(batch) == 1 + 1 + 3
     assert Neighbours(rows_per_person=2).batch_squared(batch) == 4 * 6
+    assert Neighbours().batch_squared([(half, 6)] * 20) == 12
+    assert Neighbours("add-remove", 3).batch_squared([(half, 6)] * 20) == 9 * 6
+
+
+@pytest.mark.parametrize("names", [("age",), ("age", "sex"), ("age", "sex", "race"), DOMAIN.attributes], ids=str)
+def test_a_row_meets_as_many_queries_of_a_threshold_as_stated(names: tuple[str, ...]) -> None:
+    """By brute force, with the sum over sets of agreeing attributes beside it."""
+    for r in range(1, len(names) + 1):
+        threshold = Threshold(names, r)
+        met = {int(brute_force(random_table(1, seed=seed), names, r).sum()) for seed in range(5)}
+        published = sum(
+            prod(DOMAIN.size_of(name) - 1 for name in names if name not in agreeing)
+            for size in range(r, len(names) + 1)
+            for agreeing in combinations(names, size)
+        )
+        assert met == {threshold.met(DOMAIN)} == {published}
 
 
 @pytest.mark.parametrize(("relation", "rows"), [("swap", 1), ("replace-one", 0), ("replace-one", 1.5)])
