@@ -193,8 +193,8 @@ class Curator:
 
         Privacy:
             The squared L2 sensitivity D of the whole batch is `Neighbours.batch_squared`: one person moves few
-            queries of each threshold, two of a marginal. Noise of variance D / (2 rho) costs `rho`. `priced="singly"` takes D
-            as the number of queries times C^2, the papers' split.
+            queries of each threshold, two of a marginal. Noise of variance D / (2 rho) costs `rho`.
+            `priced="singly"` takes D as the number of queries times C^2, the papers' split.
         """
         _check.positive("rho", rho)
         _check.one_of("priced", priced, PRICES)
