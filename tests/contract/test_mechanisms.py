@@ -23,6 +23,7 @@ from tests.readable import small_table
 FAST: dict[str, dict[str, Any]] = {
     "rap": {"rows": 100},
     "rap-paper": {"rows": 100, "rounds": 3, "per_round": 4, "settings": {"steps": 60}},
+    "rap-search": {"rows": 50, "settings": {"steps": 20}},
     "gaussian": {},
     "gaussian-paper": {},
     "all-zero": {},

@@ -58,7 +58,7 @@ def find(name: str) -> Mechanism:
 
 def catalogue() -> dict[str, Mechanism]:
     """Every mechanism, the default first."""
-    from discreet.mechanisms import rap  # rap needs jax, which loads when it is used
+    from discreet.mechanisms import rap, search  # these need jax, which loads when it is used
 
     every = [
         Mechanism(
@@ -72,6 +72,13 @@ def catalogue() -> dict[str, Mechanism]:
             settings=rap.PaperSettings,
             run=rap.run_paper,
             check=rap.check,
+            conversion="closed-form",
+        ),
+        Mechanism(
+            name="rap-search",
+            settings=search.Settings,
+            run=search.run,
+            check=search.check,
             conversion="closed-form",
         ),
         Mechanism(
