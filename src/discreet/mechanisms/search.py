@@ -1,8 +1,8 @@
 """Searching for rounds and queries per round, at a price.
 
 Avent and Korolova (2023, section 3.4.2) find that RAP's error depends mostly on T * K, and is lowest somewhere along
-the diagonal of a grid of both; they propose a binary search on the diagonal, then a linear search over the pairs with the
-same product. Every trial looks at the private table, so it has to be paid for, which their experiments do not do.
+the diagonal of a grid of both; they propose a binary search on the diagonal, then a linear search over the pairs with
+the same product. Every trial looks at the private table, so it has to be paid for, which their experiments do not do.
 
 Here each trial is a whole run of the published recipe on a small part of the budget, and its largest error is
 measured privately like a certificate. What is left pays for the final run with the pair whose error was lowest. The
