@@ -106,7 +106,7 @@ _KEYS = ("present", "distinct", "numbers", "wholes", "truths", "days", "low", "h
 
 
 def _summary(column: ir.Column) -> dict[str, Any]:
-    from discreet.data.reading import Reading  # slow to import
+    from discreet.data.cell import Reading  # slow to import
 
     reading = Reading(column)
     number = reading.number.nullif(math.inf).nullif(-math.inf)
@@ -166,7 +166,8 @@ def _categorical(glance: Glance, texts: list[str], common: dict[str, Any]) -> Ca
 
 def _texts(origin: Source, place: int) -> list[str]:
     """The different texts of a column, in order."""
-    from discreet.data.reading import Reading, trimmed  # slow to import
+    from discreet.data.cell import Reading  # slow to import
+    from discreet.data.reading import trimmed
 
     reading = Reading(trimmed(origin.rows)[f"c{place}"])
     present = reading.column.as_table().filter(~reading.blank)
