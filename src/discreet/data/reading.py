@@ -68,7 +68,7 @@ def _value(table: ir.Table, reading: Reading, attribute: Attribute) -> ir.Column
 
 def _absent(reading: Reading, attribute: Attribute) -> ir.BooleanColumn:
     """Whether the row lacks a value: blank, or one of the schema's texts for missing."""
-    texts = dict.fromkeys(attribute.missing or (), 0)
+    texts: dict[Scalar, int] = dict.fromkeys(attribute.missing or (), 0)
     key, lookup = _compared(reading, "text", texts)
     return reading.blank | key.isin(list(lookup)).fill_null(False) if lookup else reading.blank
 

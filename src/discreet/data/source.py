@@ -256,7 +256,7 @@ def selects_kept_apart() -> Iterator[None]:
 
 def stream(engine: duckdb.DuckDBPyConnection, query: str) -> pa.RecordBatchReader:
     """The result of a query, batch by batch, in a way that old and new versions of DuckDB have."""
-    return pa.RecordBatchReader.fromstream(engine.sql(query))
+    return pa.RecordBatchReader.from_stream(engine.sql(query))
 
 
 def _numbered(length: int) -> list[str]:
