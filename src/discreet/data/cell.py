@@ -18,7 +18,7 @@ import ibis.expr.types as ir
 
 from discreet.data.attribute import LARGEST_WHOLE, value_text
 
-NUMERAL = "^[+-]?([0-9]{1,300}[.]?[0-9]{0,300}|[.][0-9]{1,300})([eE][+-]?[0-9]{1,3})?$"
+NUMERAL = "^[+-]?([0-9]{1,255}[.]?[0-9]{0,255}|[.][0-9]{1,255})([eE][+-]?[0-9]{1,3})?$"
 """Numbers as texts. The words inf, infinity and nan are known as well, in upper or lower case."""
 
 INFINITE_WORDS = ("nan", *(sign + word for sign in ("", "+", "-") for word in ("inf", "infinity")))
@@ -68,7 +68,7 @@ class Reading:
         """Numbers as floats; false and true, unless written as text, as 0 and 1."""
         kind = self.column.type()
         if kind.is_boolean():
-            return self.column.cast("int64").cast("float64")
+            return self.column.ifelse(1.0, 0.0)
         if kind.is_numeric():
             return self.column.cast("float64")
         if not kind.is_string():
@@ -131,7 +131,7 @@ def ordinal(day: ir.DateColumn) -> ir.IntegerColumn:
     Years are taken to begin in March, so that the leap day is the last one.
     """
     month = day.month().cast("int64")
-    year = day.year().cast("int64") - (month <= 2).cast("int64")
+    year = day.year().cast("int64") - (month <= 2).ifelse(1, 0)
     shifted = (month + 9) % 12
     leaps = _over(year, 4) - _over(year, 100) + _over(year, 400)
     return year * 365 + leaps + _over(shifted * 153 + 2, 5) + day.day().cast("int64") - 306

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -118,7 +119,11 @@ def spark_session(master: str) -> SparkSession:
         BadSetting: pyspark or Java is missing, or Spark does not start.
     """
     try:
-        from pyspark.sql import SparkSession
+        with warnings.catch_warnings():  # about versions of pandas, which we do not use with Spark
+            warnings.simplefilter("ignore")
+            import pyspark.sql.pandas.types  # noqa: F401
+            from ibis.backends import pyspark as _  # noqa: F401
+            from pyspark.sql import SparkSession
     except ImportError:
         raise BadSetting("Reading through Spark needs pyspark: pip install 'discreet[spark]', and Java.") from None
     running = SparkSession.getActiveSession()

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 import ibis
+import ibis.expr.operations as ops
 import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
@@ -117,9 +118,13 @@ class Pushed:
         with selects_kept_apart():
             if not self._is_spark:
                 return self._backend.create_table(self._name, coded, temp=True)
-            view = self._backend.create_view(self._name, coded)
-        self._backend._session.catalog.cacheTable(self._name)
-        return view
+            statement = self._backend.compile(coded)
+        session = self._backend._session
+        for lookup in coded.op().find(ops.InMemoryTable):  # Ibis would hand them over by way of pandas
+            session.createDataFrame(lookup.data.to_pyarrow(lookup.schema)).createOrReplaceTempView(lookup.name)
+        session.sql(statement).createTempView(self._name)
+        session.catalog.cacheTable(self._name)
+        return self._backend.table(self._name)
 
     def _cell(self, marginal: Marginal) -> ir.IntegerValue:
         """The cell index of a row, by Horner's rule."""

@@ -28,8 +28,8 @@ Result = TypeVar("Result")
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 DATABASES = (".duckdb", ".db")
-IN_PROCESS = ("datafusion", "duckdb", "polars", "sqlite")
-"""Engines of Ibis without a server; their codes are copied, as those of files are."""
+IN_PROCESS = ("datafusion", "polars", "sqlite")
+"""Engines of Ibis without a server, besides DuckDB; their rows are taken over as a frame."""
 
 STRICT = ("postgres", "risingwave")
 """Engines of Ibis whose only cast stops at what it cannot convert."""
@@ -74,7 +74,7 @@ class Source:
     @property
     def is_database(self) -> bool:
         """Whether the rows live in a database that can count them, not in this process."""
-        return self.engine is None and self.rows.get_backend().name not in IN_PROCESS
+        return self.engine is None
 
     @property
     def is_lenient(self) -> bool:
@@ -140,6 +140,8 @@ def from_ibis(
 ) -> Source:
     """An Ibis table. DuckDB is spoken to directly: Ibis 12 cannot stream from DuckDB 2."""
     backend = source.get_backend()
+    if backend.name in IN_PROCESS:
+        return _open_frame(veiled(source.to_pyarrow, "The table cannot be computed."))
     renamed = zip(_numbered(len(source.columns)), source.columns, strict=True)
     rows = source.select(**{new: source[old] for new, old in renamed})
     engine = backend.con if backend.name == "duckdb" else None

@@ -169,7 +169,11 @@ def read(
     place = None if scratch is None else Path(scratch)
     origin = open_source(source, table=table)
     before = _state(origin.path)
-    engine = _engine(origin, known, memory=limit, place=place)
+    try:
+        engine = _engine(origin, known, memory=limit, place=place)
+    except BaseException:
+        origin.close()
+        raise
     try:
         if _state(origin.path) != before:
             raise BadData(f"{origin.path} changed while it was read; read it when nobody writes to it, or copy it.")
