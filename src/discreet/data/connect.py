@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import ibis
 
+from discreet.data.shown import parts
 from discreet.data.source import Source, from_ibis, open_file, veiled
 from discreet.errors import BadData, BadSetting
 
@@ -17,19 +17,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FORMS = "duckdb://FILE, postgres://USER@HOST:PORT/DATABASE or spark://local/FILE.parquet"
-
-_SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+)://(.*)$", re.DOTALL)
-
-
-def shown(source: str) -> str:
-    """A source as it may be printed: of an address, no more than its kind."""
-    match = _SCHEME.match(source)
-    return source if match is None or match[1].lower() == "duckdb" else f"{match[1]}://..."
-
-
-def is_address(source: str) -> bool:
-    """Whether a text is a connection string and not a path."""
-    return _SCHEME.match(source) is not None
 
 
 def open_address(source: str, table: str | None) -> Source:
@@ -39,8 +26,7 @@ def open_address(source: str, table: str | None) -> Source:
         BadData: There is no such database or table.
         BadSetting: A library that is needed for it is not installed.
     """
-    match = _SCHEME.match(source)
-    scheme, rest = (match[1].lower(), match[2]) if match else ("", "")
+    scheme, rest = parts(source) or ("", source)
     match scheme:
         case "duckdb":
             return open_file(Path(rest), table, database=True)

@@ -61,18 +61,31 @@ class Pushed:
         return self._rows
 
     def count(self, marginals: Sequence[Marginal]) -> Iterator[Stretch]:
-        """See `Engine`: group-bys over the temporary table, in one statement."""
+        """See `Engine`: one statement over the temporary table."""
+        counted = self._exploded(marginals) if self._is_spark else self._united(marginals)
+        with self._one_at_a_time:
+            found = iter(self._veiled(lambda: self._fetch(counted.order_by(["m", "c"]))))
+            while (batch := self._veiled(lambda: next(found, None))) is not None:
+                yield from split(batch)
+
+    def _united(self, marginals: Sequence[Marginal]) -> ir.Table:
+        """A group-by for each marginal: in PostgreSQL, faster than grouping sets."""
         parts = [
             self._codes.select(m=ibis.literal(number, "int32"), c=self._cell(marginal))
             .group_by(["m", "c"])
             .aggregate(k=lambda table: table.count())
             for number, marginal in enumerate(marginals)
         ]
-        joined = ibis.union(*parts) if len(parts) > 1 else parts[0]
-        with self._one_at_a_time:
-            found = iter(self._veiled(lambda: self._fetch(joined.order_by(["m", "c"]))))
-            while (batch := self._veiled(lambda: next(found, None))) is not None:
-                yield from split(batch)
+        return ibis.union(*parts) if len(parts) > 1 else parts[0]
+
+    def _exploded(self, marginals: Sequence[Marginal]) -> ir.Table:
+        """One group-by over the cells of all marginals, one after the other for each row: one exchange in Spark."""
+        cells = [
+            ibis.struct({"m": ibis.literal(number, "int32"), "c": self._cell(marginal)})
+            for number, marginal in enumerate(marginals)
+        ]
+        pairs = self._codes.select(p=ibis.array(cells).unnest())
+        return pairs.select(m=pairs.p.m, c=pairs.p.c).group_by(["m", "c"]).aggregate(k=lambda table: table.count())
 
     def marked(self, marks: Sequence[int]) -> NDArray[np.int64]:
         """How many rows carry each of some codes: marks x attributes."""

@@ -22,6 +22,7 @@ import ibis.expr.types as ir
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from discreet.data.shown import parts
 from discreet.errors import BadData, DiscreetError
 
 Result = TypeVar("Result")
@@ -112,11 +113,11 @@ class Source:
 
 def open_source(source: Any, *, table: str | None = None) -> Source:
     """Open a file, an address, a frame, an Arrow table or an Ibis table. Nothing is modified, nothing is copied yet."""
-    from discreet.data.connect import is_address, open_address  # which opens sources
-
     if isinstance(source, ir.Table):
         return from_ibis(source)
-    if isinstance(source, str) and is_address(source):
+    if isinstance(source, str) and parts(source):
+        from discreet.data.connect import open_address  # which opens sources
+
         return open_address(source, table)
     if isinstance(source, str | os.PathLike):
         return open_file(Path(source), table)
