@@ -44,8 +44,9 @@ class Scratch:
 
     def close(self) -> None:
         """Remove the folder, unless it is to be kept, and let go of it. A forked child's copy does nothing."""
-        if _OPEN.pop(self.path, None) is None or self._process != os.getpid():
+        if _OPEN.get(self.path) is not self or self._process != os.getpid():
             return
+        del _OPEN[self.path]
         if not self.keep:
             shutil.rmtree(self.path, ignore_errors=True)
         with suppress(OSError):
