@@ -62,7 +62,7 @@ def draft(source: Any, *, table: str | None = None) -> tuple[dict[str, Any], lis
 
     Args:
         source: As for `read`.
-        table: Which table of a DuckDB file.
+        table: Which table of a database.
 
     Raises:
         BadData: The source cannot be read, or no column can be described.
@@ -70,7 +70,10 @@ def draft(source: Any, *, table: str | None = None) -> tuple[dict[str, Any], lis
     from discreet.data.source import open_source, veiled  # slow to import
 
     origin = open_source(source, table=table)
-    schema = veiled(lambda: _draft(origin), "The rows cannot be read to the end.")
+    try:
+        schema = veiled(lambda: _draft(origin), "The rows cannot be read to the end.")
+    finally:
+        origin.close()
     return schema.to_json(), list(schema.notes)
 
 
