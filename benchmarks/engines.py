@@ -105,10 +105,12 @@ def load(server: Any, path: Path) -> None:
     types = ["text", "int", "text", "text", "int", "float8", "int", "date", "int", "int"]
     names = [entry["name"] for entry in SCHEMA["attributes"]]
     columns = ", ".join(f"{name} {kind}" for name, kind in zip(names, types, strict=True))
+    with duckdb.connect() as database:
+        rows = database.execute(f"select * from '{path}'").fetchall()
     with server.connect() as connection, connection.cursor() as cursor:
         cursor.execute(f"create table people ({columns})")
         with cursor.copy("copy people from stdin") as copy:
-            for row in duckdb.sql(f"select * from '{path}'").fetchall():
+            for row in rows:
                 copy.write_row(row)
 
 
