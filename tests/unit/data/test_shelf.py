@@ -234,7 +234,7 @@ def test_a_parquet_file_larger_than_the_memory(tmp_path: Path) -> None:
     import duckdb
 
     path = tmp_path / "large.parquet"
-    drawn = "select (i % 7)::tinyint a, (hash(i) % 11)::tinyint b, hash(i, 1) c, hash(i, 2) d from range(5000000) t(i)"
+    drawn = "select (i % 7)::tinyint a, (hash(i) % 11)::tinyint b, hash(i, 1) x, hash(i, 2) y from range(5000000) t(i)"
     with duckdb.connect() as database:
         database.execute(f"copy ({drawn}) to '{path}' (format parquet, compression uncompressed)")
         pairs = database.execute(f"select a * 11 + b c, count(*) k from '{path}' group by c order by c").fetchnumpy()
