@@ -124,7 +124,7 @@ def measured(source: Path | str, *, ways: int, table: str = "", disk: bool = Fal
 
 
 def measure(source: str, *, ways: int, table: str | None) -> dict[str, Any]:
-    import discreet.data.connect  # libraries load before the clock starts
+    import discreet.data.connect  # noqa: F401  libraries load before the clock starts
     import discreet.data.table as module
 
     if os.environ.get("BENCHMARK_DISK"):
