@@ -200,9 +200,9 @@ def test_a_signal_removes_private_files(folder: Path, number: signal.Signals) ->
     pq.write_table(small_rows(100_000), folder / "many.parquet")
     (folder / "temporary").mkdir()
     slow = ["--mechanism", "rap-paper", "--rounds", "20", "--set", "steps=1000000", "--set", "tolerance=0"]
+    slow += ["--out", "out", "--memory", "64MB"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "discreet.apps.cli", "release", "many.parquet", *RELEASE[2:], *slow, "--out", "out"]
-        + ["--memory", "64MB"],
+        [sys.executable, "-m", "discreet.apps.cli", "release", "many.parquet", *RELEASE[2:], *slow],
         cwd=folder,
         stderr=subprocess.PIPE,
         text=True,
