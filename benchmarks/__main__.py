@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.record import HERE, Context
 
-NAMES = ("noise", "counting", "selection", "utility", "speed", "grid", "scale")
+NAMES = ("noise", "counting", "selection", "utility", "speed", "grid", "scale", "engines")
 
 
 def main() -> None:
@@ -16,7 +16,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", default=NAMES, metavar="NAME", help=f"of: {', '.join(NAMES)}")
     parser.add_argument("--data", type=Path, required=True, help="folder with adult.csv and adult-domain.json")
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--full", action="store_true", help="let slow peers run to their end")
+    parser.add_argument("--full", action="store_true", help="slow peers run to their end, tables grow to 10^8 rows")
     parser.add_argument("--results", type=Path, default=HERE / "results.jsonl")
     arguments = parser.parse_args()
     context = Context(arguments.data, arguments.results, arguments.seeds, arguments.full)

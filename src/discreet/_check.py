@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from fractions import Fraction
 
 from discreet.errors import BadSetting
+
+LEAST_MEMORY = 64 * 2**20
 
 
 def positive(name: str, value: float | Fraction) -> None:
@@ -32,6 +35,15 @@ def one_of(name: str, value: str, choices: Iterable[str]) -> None:
     known = list(choices)
     if value not in known:
         raise BadSetting(f"{name} must be one of {', '.join(known)}, not {value!r}.")
+
+
+def size(name: str, value: str | int) -> int:
+    """An amount of memory in bytes, from a text such as `2GB` or `512 MB`, or a number; at least 64 MB."""
+    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)i?B?\s*", str(value), re.IGNORECASE)
+    found = 0 if match is None else int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))
+    if isinstance(value, bool) or found < LEAST_MEMORY:
+        raise BadSetting(f"{name} must be a size of at least 64MB, such as 2GB, not {value!r}.")
+    return found
 
 
 def _is_number(value: object) -> bool:

@@ -194,6 +194,33 @@ def test_ctrl_c_leaves_a_folder_that_says_what_it_spent(folder: Path) -> None:
     assert main(["ledger", "out"]) == 0
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_removes_private_files(folder: Path, number: signal.Signals) -> None:
+    """More rows than 64 MB are given for, so codes are on disk while the model is fitted."""
+    pq.write_table(small_rows(100_000), folder / "many.parquet")
+    (folder / "temporary").mkdir()
+    slow = ["--mechanism", "rap-paper", "--rounds", "20", "--set", "steps=1000000", "--set", "tolerance=0"]
+    slow += ["--out", "out", "--memory", "64MB"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "discreet.apps.cli", "release", "many.parquet", *RELEASE[2:], *slow],
+        cwd=folder,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"TMPDIR": str(folder / "temporary")},
+    )
+    for _ in range(600):
+        if any((folder / "temporary").iterdir()):
+            break
+        time.sleep(0.1)
+    time.sleep(0.5)
+    assert any((folder / "temporary").iterdir())
+    os.kill(process.pid, number)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert "Interrupted" in said
+    assert not any((folder / "temporary").iterdir())
+
+
 def test_help_has_examples_and_import_is_quick() -> None:
     shown = subprocess.run(
         [sys.executable, "-m", "discreet.apps.cli", "release", "--help"], capture_output=True, text=True, check=True

@@ -25,6 +25,8 @@ examples:
   discreet evaluate release --data people.csv
 """
 
+_DATA = "CSV, Parquet or DuckDB file, or a duckdb://, postgres:// or spark:// address"
+
 _RELEASE_EXAMPLES = """\
 examples:
   discreet release people.csv --schema schema.json --workload all:3 --epsilon 1 --out release
@@ -32,7 +34,12 @@ examples:
            --mechanism rap --rounds 4 --per-round 16 --ledger people.ledger --out release-2
   discreet release people.csv --schema schema.json --workload "age, sex; 2 of (age, sex, race)" \\
            --epsilon 1 --neighbours add-remove --delta 1e-9 --out release-3
-  discreet release people.csv --schema schema.json --history past.json --augment 64 --epsilon 1 --out release-4
+  discreet release people.csv --schema schema.json --history past.json --augment 64 --epsilon 1 --out release-7
+  discreet release postgres://reader@db.example:5432/clinic --table people --schema schema.json \\
+           --workload all:3 --epsilon 1 --out release-4          (the password: PGPASSWORD or ~/.pgpass)
+  discreet release spark://local/data/people.parquet --schema schema.json --workload all:2 --epsilon 1 --out release-5
+  discreet release large.parquet --memory 2GB --scratch /big/disk --schema schema.json --workload all:5 \\
+           --epsilon 1 --out release-6
 
 workloads:
   all:3          every set of three attributes      all:3@1     at least 1 of 3 must match
@@ -60,13 +67,14 @@ def run() -> NoReturn:
     """The program. Ctrl-C ends it at once: unwinding through compiled code that is still at work may crash."""
     parsed = _parse(None)
 
-    def stop(*_: object) -> None:
+    def stop(number: int, _: object) -> None:
         from discreet.apps import commands
 
         print(commands.interrupted(parsed), file=sys.stderr, flush=True)
-        os._exit(130)
+        os._exit(128 + number)
 
-    signal.signal(signal.SIGINT, stop)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
     sys.exit(_carry_out(parsed))
 
 
@@ -156,18 +164,18 @@ def _schema(commands: Commands[_Parser]) -> None:
         "propose a schema by looking at the values, so the file must be public or the result reviewed",
         "schema_draft",
     )
-    draft.add_argument("file", metavar="FILE", help="CSV, Parquet or DuckDB file")
+    draft.add_argument("file", metavar="DATA", help=_DATA)
     draft.add_argument("-o", "--output", required=True, metavar="schema.json", help="where to write it")
-    _table(draft)
+    draft.add_argument("--table", metavar="NAME", help="which table of a database")
     check = _add(inner, "check", "check that every row of a file fits a schema", "schema_check")
-    check.add_argument("file", metavar="FILE", help="CSV, Parquet or DuckDB file")
+    check.add_argument("file", metavar="DATA", help=_DATA)
     check.add_argument("--schema", required=True, metavar="schema.json")
     _table(check)
 
 
 def _release(commands: Commands[_Parser]) -> None:
     parser = _add(commands, "release", "answer a workload and publish synthetic rows", "release", _RELEASE_EXAMPLES)
-    parser.add_argument("data", metavar="DATA", help="CSV, Parquet or DuckDB file: private")
+    parser.add_argument("data", metavar="DATA", help=f"{_DATA}: private")
     parser.add_argument("--schema", required=True, metavar="S", help="public description of the table (JSON)")
     asked = parser.add_mutually_exclusive_group(required=True)
     asked.add_argument("--workload", metavar="W", help="which queries matter; see below")
@@ -251,7 +259,7 @@ def _evaluate(commands: Commands[_Parser]) -> None:
         _EVALUATE_EXAMPLES,
     )
     parser.add_argument("dir", metavar="DIR", help="a release folder")
-    parser.add_argument("--data", required=True, metavar="DATA", help="the true table")
+    parser.add_argument("--data", required=True, metavar="DATA", help=f"the true table: {_DATA}")
     parser.add_argument("--workload", metavar="W", help="default: the release's own")
     parser.add_argument(
         "--future", metavar="FILE", help="queries asked since (JSON, as for --history): their error too"
@@ -270,7 +278,13 @@ def _report_and_ledger(commands: Commands[_Parser]) -> None:
 
 
 def _table(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--table", metavar="NAME", help="which table of a DuckDB file")
+    parser.add_argument("--table", metavar="NAME", help="which table of a database, such as people or clinic.people")
+    parser.add_argument("--memory", default="2GB", metavar="SIZE", help="for reading and counting (%(default)s)")
+    parser.add_argument(
+        "--scratch",
+        metavar="DIR",
+        help="where codes and counts go that exceed it, in a private folder; an interrupted count goes on there",
+    )
 
 
 if __name__ == "__main__":

@@ -17,6 +17,8 @@ from discreet.confidence import Mean
 from discreet.data import population
 from discreet.data.draft import draft
 from discreet.data.schema import Schema
+from discreet.data.scratch import clean_up
+from discreet.data.shown import shown
 from discreet.data.table import Table, read
 from discreet.errors import BadSetting, DiscreetError
 from discreet.privacy.ledger import total_of
@@ -68,15 +70,15 @@ def schema_draft(arguments: Namespace) -> None:
 
 def schema_check(arguments: Namespace) -> None:
     """Check that a file fits a schema."""
-    table = read(arguments.file, schema=arguments.schema, table=arguments.table)
-    print(f"{arguments.file} fits {arguments.schema}: {table.rows():,} rows, {len(table.domain)} attributes.")
+    table = _read(arguments.file, arguments, arguments.schema)
+    print(f"{shown(arguments.file)} fits {arguments.schema}: {table.rows():,} rows, {len(table.domain)} attributes.")
 
 
 def release(arguments: Namespace) -> None:
     """Make a release."""
     console = Console()
     console.stage("reading the table")
-    table = _read(arguments, arguments.schema)
+    table = _read(arguments.data, arguments, arguments.schema)
     made = make(
         table,
         arguments.workload,
@@ -134,7 +136,7 @@ def evaluate(arguments: Namespace) -> None:
     """Compare a release with the truth."""
     console = Console()
     opened = Release.open(arguments.dir)
-    table = _read(arguments, opened.schema)
+    table = _read(arguments.data, arguments, opened.schema)
     asked = None
     if arguments.workload:
         asked = parse.workload(arguments.workload, opened.domain, seed=arguments.workload_seed)
@@ -181,7 +183,8 @@ def ledger(arguments: Namespace) -> None:
 
 
 def interrupted(arguments: Namespace) -> str:
-    """What to say after Ctrl-C."""
+    """What to say after Ctrl-C, once private files are removed."""
+    clean_up()
     text = "\nInterrupted."
     out = getattr(arguments, "out", None)
     if not out or not (Path(out) / "unfinished.json").is_file():
@@ -198,8 +201,12 @@ def interrupted(arguments: Namespace) -> str:
     return text + f" {out} is unfinished; it spent rho = {spent:.4g}, which stays spent. See `discreet ledger {out}`."
 
 
-def _read(arguments: Namespace, schema: str | Schema) -> Table:
-    return read(arguments.data, schema=schema, table=arguments.table)
+def _read(data: str, arguments: Namespace, schema: str | Schema) -> Table:
+    scratch = arguments.scratch
+    out = getattr(arguments, "out", None)
+    if scratch is not None and out is not None and Path(scratch).resolve().is_relative_to(Path(out).resolve()):
+        raise BadSetting("--scratch holds exact counts, so it must not be inside --out; choose another folder.")
+    return read(data, schema=schema, table=arguments.table, memory=arguments.memory, scratch=scratch)
 
 
 @contextmanager

@@ -62,7 +62,7 @@ def draft(source: Any, *, table: str | None = None) -> tuple[dict[str, Any], lis
 
     Args:
         source: As for `read`.
-        table: Which table of a DuckDB file.
+        table: Which table of a database.
 
     Raises:
         BadData: The source cannot be read, or no column can be described.
@@ -70,7 +70,10 @@ def draft(source: Any, *, table: str | None = None) -> tuple[dict[str, Any], lis
     from discreet.data.source import open_source, veiled  # slow to import
 
     origin = open_source(source, table=table)
-    schema = veiled(lambda: _draft(origin), "The rows cannot be read to the end.")
+    try:
+        schema = veiled(lambda: _draft(origin), "The rows cannot be read to the end.")
+    finally:
+        origin.close()
     return schema.to_json(), list(schema.notes)
 
 
@@ -106,7 +109,7 @@ _KEYS = ("present", "distinct", "numbers", "wholes", "truths", "days", "low", "h
 
 
 def _summary(column: ir.Column) -> dict[str, Any]:
-    from discreet.data.reading import Reading  # slow to import
+    from discreet.data.cell import Reading  # slow to import
 
     reading = Reading(column)
     number = reading.number.nullif(math.inf).nullif(-math.inf)
@@ -166,7 +169,8 @@ def _categorical(glance: Glance, texts: list[str], common: dict[str, Any]) -> Ca
 
 def _texts(origin: Source, place: int) -> list[str]:
     """The different texts of a column, in order."""
-    from discreet.data.reading import Reading, trimmed  # slow to import
+    from discreet.data.cell import Reading  # slow to import
+    from discreet.data.reading import trimmed
 
     reading = Reading(trimmed(origin.rows)[f"c{place}"])
     present = reading.column.as_table().filter(~reading.blank)

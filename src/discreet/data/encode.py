@@ -20,11 +20,16 @@ if TYPE_CHECKING:
 Ints = NDArray[np.int64]
 
 
-def encode(table: ir.Table, schema: Schema) -> ir.Table:
+def encode(table: ir.Table, schema: Schema, *, lenient: bool = True) -> ir.Table:
     """Replace each attribute's column by its codes; other columns are dropped, the order of rows is not kept.
 
     The result is an expression: nothing is read yet, and the engine of `table` will do the work. Bad content
     never stops it; it is marked instead, so that it can be counted without being shown.
+
+    Args:
+        table: Private.
+        schema: Public.
+        lenient: Whether the engine has a cast that gives null where it fails.
 
     Returns:
         One integer column per attribute, never null: a code, or -1 for a value outside the schema, or -2 for
@@ -32,7 +37,7 @@ def encode(table: ir.Table, schema: Schema) -> ir.Table:
     """
     from discreet.data.reading import coded  # Ibis is slow to import
 
-    return coded(table, schema)
+    return coded(table, schema, lenient=lenient)
 
 
 def decode(codes: CodeRows, schema: Schema, *, generator: np.random.Generator, labels: bool = False) -> pa.Table:

@@ -5,16 +5,15 @@ Importing this module imports Ibis, which takes about a second; `encode` does so
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from discreet.data.attribute import LARGEST_WHOLE, Attribute
+from discreet.data.attribute import Attribute, Scalar
+from discreet.data.cell import Reading, canonical_number, ordinal, round_half_up
 from discreet.data.kind import Categorical, Date, Numeric, Whole
 from discreet.data.schema import Schema
 from discreet.errors import Bug
@@ -31,7 +30,7 @@ LONGEST_CASE = 64
 KEY_TYPES = {"text": "string", "number": "float64", "truth": "bool"}
 
 
-def coded(table: ir.Table, schema: Schema) -> ir.Table:
+def coded(table: ir.Table, schema: Schema, *, lenient: bool = True) -> ir.Table:
     """See `discreet.data.encode.encode`.
 
     The steps are separate selections, so that an engine that keeps them apart casts each cell once.
@@ -39,9 +38,10 @@ def coded(table: ir.Table, schema: Schema) -> ir.Table:
     table = trimmed(table.select([one.name for one in schema]))
     for attribute in schema:
         if isinstance(attribute, Categorical):
-            table = _join_lookups(table, attribute)
-    values = {_VALUE + one.name: _value(table, one) for one in schema}
-    absent = {_ABSENT + one.name: _absent(table, one) for one in schema}
+            table = _join_lookups(table, attribute, lenient)
+    readings = {one.name: Reading(table[one.name], lenient) for one in schema}
+    values = {_VALUE + one.name: _value(table, readings[one.name], one) for one in schema}
+    absent = {_ABSENT + one.name: _absent(readings[one.name], one) for one in schema}
     table = table.select(**values, **absent)
     return table.select(**{one.name: _code(table, one) for one in schema})
 
@@ -54,61 +54,11 @@ def trimmed(table: ir.Table) -> ir.Table:
     return table.mutate(**{name: table[name].strip() for name, kind in table.schema().items() if kind.is_string()})
 
 
-@dataclass(frozen=True)
-class Reading:
-    """One column, its texts trimmed, read in some way: null where it is no such thing, never an error."""
-
-    column: ir.Column
-
-    @cached_property
-    def text(self) -> ir.StringColumn:
-        """Whole floats without their `.0`; truths as true and false."""
-        kind = self.column.type()
-        if kind.is_boolean():
-            return self.column.ifelse("true", "false")
-        if not (kind.is_floating() or kind.is_decimal()):
-            return self.column.cast("string")
-        small = ibis.ifelse(self.number.abs() <= LARGEST_WHOLE, self.number, ibis.null("float64"))
-        whole = ibis.ifelse(small == small.floor(), small, ibis.null("float64")).cast("int64")
-        return whole.cast("string").coalesce(self.number.cast("string"))
-
-    @cached_property
-    def number(self) -> ir.FloatingColumn:
-        """Numbers as floats; false and true, unless written as text, as 0 and 1."""
-        kind = self.column.type()
-        if kind.is_boolean():
-            return self.column.cast("int64").cast("float64")
-        return self.column.cast("float64") if kind.is_numeric() else self.text.try_cast("float64")
-
-    @cached_property
-    def truth(self) -> ir.BooleanColumn:
-        """True and false, in upper or lower case if written as text."""
-        word = self.text.lower()
-        return ibis.cases((word == "true", True), (word == "false", False), else_=ibis.null("boolean"))
-
-    @cached_property
-    def day(self) -> ir.DateColumn:
-        """The calendar day; of a time stamp, its date part."""
-        kind = self.column.type()
-        if kind.is_timestamp():
-            return self.column.cast("timestamp").date()
-        return self.column if kind.is_date() else self.text.try_cast("date")
-
-    @cached_property
-    def blank(self) -> ir.BooleanColumn:
-        """Whether there is nothing: null, NaN or no text."""
-        kind, null = self.column.type(), self.column.isnull()
-        if kind.is_string():
-            return null | (self.column == "").fill_null(False)
-        return null | self.column.isnan().fill_null(False) if kind.is_floating() else null
-
-
-def _value(table: ir.Table, attribute: Attribute) -> ir.Column:
+def _value(table: ir.Table, reading: Reading, attribute: Attribute) -> ir.Column:
     """The column as the attribute's kind compares it: category codes, numbers or days."""
-    reading = Reading(table[attribute.name])
     match attribute:
         case Categorical():
-            return _category(table, attribute)
+            return _category(table, reading, attribute)
         case Whole() | Numeric():
             return reading.number
         case Date():
@@ -116,12 +66,23 @@ def _value(table: ir.Table, attribute: Attribute) -> ir.Column:
     raise Bug(f"There is no encoding for {type(attribute).__name__}.")
 
 
-def _absent(table: ir.Table, attribute: Attribute) -> ir.BooleanColumn:
+def _absent(reading: Reading, attribute: Attribute) -> ir.BooleanColumn:
     """Whether the row lacks a value: blank, or one of the schema's texts for missing."""
-    reading = Reading(table[attribute.name])
-    if not attribute.missing:
-        return reading.blank
-    return reading.blank | reading.text.isin(attribute.missing).fill_null(False)
+    texts: dict[Scalar, int] = dict.fromkeys(attribute.missing or (), 0)
+    key, lookup = _compared(reading, "text", texts)
+    return reading.blank | key.isin(list(lookup)).fill_null(False) if lookup else reading.blank
+
+
+def _compared(reading: Reading, kind: str, lookup: Mapping[Scalar, int]) -> tuple[ir.Column, dict[Scalar, int]]:
+    """The column and the values in the type in which they are compared.
+
+    Engines write fractions in different ways, so a column of fractions is compared with texts as numbers: with
+    those texts which are how people write a number.
+    """
+    if kind != "text" or not reading.is_fraction:
+        return getattr(reading, kind), dict(lookup)
+    numbers = {canonical_number(str(text)): code for text, code in lookup.items()}
+    return reading.number, {number: code for number, code in numbers.items() if number is not None}
 
 
 def _code(table: ir.Table, attribute: Attribute) -> ir.IntegerColumn:
@@ -139,28 +100,27 @@ def _code(table: ir.Table, attribute: Attribute) -> ir.IntegerColumn:
     return ibis.ifelse(absent, missing, value.fill_null(outside)).cast("int64")
 
 
-def _category(table: ir.Table, attribute: Categorical) -> ir.IntegerColumn:
+def _category(table: ir.Table, reading: Reading, attribute: Categorical) -> ir.IntegerColumn:
     """Code of the value: compared as text first, then as number, then as truth."""
-    reading, found = Reading(table[attribute.name]), []
+    found = []
     for kind in KEY_TYPES:
-        lookup = attribute.of_type(kind)
+        key, lookup = _compared(reading, kind, attribute.of_type(kind))
         if len(lookup) > LONGEST_CASE:
             found.append(table[_joined_name(attribute, kind)])
         elif lookup:
-            key = getattr(reading, kind)
             found.append(ibis.cases(*((key == value, code) for value, code in lookup.items())))
-    return ibis.coalesce(*found) if len(found) > 1 else found[0]
+    return ibis.coalesce(*found, ibis.null("int64")) if len(found) != 1 else found[0]
 
 
-def _join_lookups(table: ir.Table, attribute: Categorical) -> ir.Table:
+def _join_lookups(table: ir.Table, attribute: Categorical, lenient: bool) -> ir.Table:
     """Add the codes of long lists of categories as columns, null where a row has none of them."""
-    for kind, key_type in KEY_TYPES.items():
-        lookup = attribute.of_type(kind)
+    for kind, usual in KEY_TYPES.items():
+        key, lookup = _compared(Reading(table[attribute.name], lenient), kind, attribute.of_type(kind))
         if len(lookup) > LONGEST_CASE:
             name = _joined_name(attribute, kind)
+            key_type = "float64" if key.type().is_floating() else usual
             keys = pa.array(lookup.keys(), getattr(pa, key_type)())
             pairs = ibis.memtable(pa.table({f"key of {name}": keys, name: pa.array(lookup.values(), pa.int64())}))
-            key = getattr(Reading(table[attribute.name]), kind)
             table = table.left_join(pairs, key == pairs[f"key of {name}"]).drop(f"key of {name}")
     return table
 
@@ -173,7 +133,7 @@ def _whole(number: ir.FloatingColumn, attribute: Whole) -> ir.IntegerColumn:
     """Bin of an integer; a fraction is outside, or rounded where values are clipped."""
     clip = attribute.outside == "clip"
     kept = _within(number, attribute.least, attribute.largest, clip=clip)
-    kept = kept.round(0) if clip else _only(kept == kept.floor(), kept)
+    kept = round_half_up(kept) if clip else _only(kept == kept.floor(), kept)
     return ((kept - attribute.least) / attribute.step).floor().cast("int64")
 
 
@@ -203,10 +163,9 @@ def _period(day: ir.DateColumn, attribute: Date) -> ir.IntegerColumn:
         case "month":
             position = kept.year() * 12 + kept.month() - 1
         case "week":
-            monday = attribute.first_of(attribute.position_of(attribute.start))
-            return (kept.delta(monday, unit="day") / 7).floor().cast("int64")
+            position = ((ordinal(kept) - 1) / 7).floor()
         case _:
-            return kept.delta(attribute.start, unit="day").cast("int64")
+            position = ordinal(kept)
     return (position - attribute.position_of(attribute.start)).cast("int64")
 
 

@@ -9,9 +9,9 @@ import csv
 import gzip
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,12 +22,19 @@ import ibis.expr.types as ir
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from discreet.data.shown import parts
 from discreet.errors import BadData, DiscreetError
 
 Result = TypeVar("Result")
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 DATABASES = (".duckdb", ".db")
+IN_PROCESS = ("datafusion", "polars", "sqlite")
+"""Engines of Ibis without a server, besides DuckDB; their rows are taken over as a frame."""
+
+STRICT = ("postgres", "risingwave")
+"""Engines of Ibis whose only cast stops at what it cannot convert."""
+
 READABLE = ".csv, .tsv (also .gz), .parquet, .duckdb or .db"
 
 
@@ -53,11 +60,27 @@ class Source:
         columns: Names of the columns, distinct.
         rows: The columns as an Ibis table, called c0, c1, ...: engines differ in which names they can hold.
         engine: The DuckDB connection that reads `rows`, or None if Ibis has to ask another engine.
+        identity: What tells this table from others, without anything secret; empty for frames.
+        path: The file behind it, if there is one.
+        close: Lets go of the connection, where it is ours.
     """
 
     columns: tuple[str, ...]
     rows: ir.Table
     engine: duckdb.DuckDBPyConnection | None
+    identity: Mapping[str, Any] = field(default_factory=dict)
+    path: Path | None = None
+    close: Callable[[], object] = lambda: None
+
+    @property
+    def is_database(self) -> bool:
+        """Whether the rows live in a database that can count them, not in this process."""
+        return self.engine is None
+
+    @property
+    def is_lenient(self) -> bool:
+        """Whether the engine has a cast that gives null where it fails."""
+        return self.engine is not None or self.rows.get_backend().name not in STRICT
 
     def __post_init__(self) -> None:
         twice = [place for place, name in enumerate(self.columns) if name in self.columns[:place]]
@@ -79,21 +102,25 @@ class Source:
 
     def run(self, query: ir.Table) -> pa.RecordBatchReader:
         """Start a query on these rows and stream its result."""
-        with _selects_kept_apart():
+        with selects_kept_apart():
             if self.engine is None:
-                return query.to_pyarrow_batches()
+                return query.to_pyarrow_batches()  # each engine's own way; small results, or an engine in this process
             statement = ibis.to_sql(query, dialect="duckdb")
         for lookup in query.op().find(ops.InMemoryTable):
             self.engine.register(lookup.name, lookup.data.to_pyarrow(lookup.schema))
-        return _stream(self.engine, statement)
+        return stream(self.engine, statement)
 
 
 def open_source(source: Any, *, table: str | None = None) -> Source:
-    """Open a file, a frame, an Arrow table or an Ibis table. Nothing is modified, nothing is copied yet."""
+    """Open a file, an address, a frame, an Arrow table or an Ibis table. Nothing is modified, nothing is copied yet."""
     if isinstance(source, ir.Table):
-        return _open_expression(source)
+        return from_ibis(source)
+    if isinstance(source, str) and parts(source):
+        from discreet.data.connect import open_address  # which opens sources
+
+        return open_address(source, table)
     if isinstance(source, str | os.PathLike):
-        return _open_file(Path(source), table)
+        return open_file(Path(source), table)
     if not hasattr(source, "__arrow_c_stream__") and hasattr(source, "collect"):
         source = veiled(source.collect, "The lazy frame cannot be computed.")
     if not hasattr(source, "__arrow_c_stream__"):
@@ -105,12 +132,21 @@ def open_source(source: Any, *, table: str | None = None) -> Source:
     return _open_frame(source)
 
 
-def _open_expression(source: ir.Table) -> Source:
+def from_ibis(
+    source: ir.Table,
+    *,
+    identity: Mapping[str, Any] | None = None,
+    path: Path | None = None,
+    close: Callable[[], object] = lambda: None,
+) -> Source:
     """An Ibis table. DuckDB is spoken to directly: Ibis 12 cannot stream from DuckDB 2."""
     backend = source.get_backend()
+    if backend.name in IN_PROCESS:
+        return _open_frame(veiled(source.to_pyarrow, "The table cannot be computed."))
     renamed = zip(_numbered(len(source.columns)), source.columns, strict=True)
     rows = source.select(**{new: source[old] for new, old in renamed})
-    return Source(tuple(source.columns), rows, backend.con if backend.name == "duckdb" else None)
+    engine = backend.con if backend.name == "duckdb" else None
+    return Source(tuple(source.columns), rows, engine, identity or {}, path, close)
 
 
 def _open_frame(source: Any, names: Sequence[str] | None = None) -> Source:
@@ -122,18 +158,24 @@ def _open_frame(source: Any, names: Sequence[str] | None = None) -> Source:
     return _embedded(engine, names or frame.column_names, complaint)
 
 
-def _open_file(path: Path, table: str | None) -> Source:
+def open_file(path: Path, table: str | None, *, database: bool = False) -> Source:
+    """A file, by its suffix, or by any name if it is known to be a DuckDB database."""
+    identity = {"path": str(path.resolve()), "table": table}
+    return replace(_open_file(path, table, database), identity=identity, path=path)
+
+
+def _open_file(path: Path, table: str | None, database: bool) -> Source:
     if not path.is_file():
         state = "is a folder" if path.is_dir() else "does not exist"
         raise BadData(f"{path} {state}; give a {READABLE} file.")
     if not os.access(path, os.R_OK):
         raise BadData(f"{path} may not be read by this user; ask for permission or copy it.")
     suffix = path.with_suffix("").suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
-    if suffix in DELIMITERS:
+    if suffix in DELIMITERS and not database:
         return _open_text(path, DELIMITERS[suffix])
-    if path.suffix.lower() == ".parquet":
+    if path.suffix.lower() == ".parquet" and not database:
         return _open_parquet(path)
-    if path.suffix.lower() in DATABASES:
+    if database or path.suffix.lower() in DATABASES:
         return _open_database(path, table)
     raise BadData(f"{path} has an unknown suffix; give a {READABLE} file.")
 
@@ -198,14 +240,14 @@ def _scan(
 
 
 def _embedded(engine: duckdb.DuckDBPyConnection, names: Sequence[str], complaint: str) -> Source:
-    arrow = veiled(lambda: _stream(engine, "select * from source limit 0").schema, complaint)
+    arrow = veiled(lambda: stream(engine, "select * from source limit 0").schema, complaint)
     with suppress(duckdb.Error):
         engine.execute("set TimeZone = 'UTC'")
     return Source(tuple(names), ibis.table(ibis.Schema.from_pyarrow(arrow), name="source"), engine)
 
 
 @contextmanager
-def _selects_kept_apart() -> Iterator[None]:
+def selects_kept_apart() -> Iterator[None]:
     """Let Ibis keep nested selections: fused into one, they would repeat inner expressions many times."""
     before = ibis.options.sql.fuse_selects
     ibis.options.sql.fuse_selects = False
@@ -215,7 +257,8 @@ def _selects_kept_apart() -> Iterator[None]:
         ibis.options.sql.fuse_selects = before
 
 
-def _stream(engine: duckdb.DuckDBPyConnection, query: str) -> pa.RecordBatchReader:
+def stream(engine: duckdb.DuckDBPyConnection, query: str) -> pa.RecordBatchReader:
+    """The result of a query, batch by batch, in a way that old and new versions of DuckDB have."""
     return pa.RecordBatchReader.from_stream(engine.sql(query))
 
 

@@ -117,7 +117,7 @@ def test_clipping_goes_to_the_nearest_bin() -> None:
     assert marks(["-5", "1e400", "-inf", "14.6", "abc"], AGE, outside="clip") == [0, 3, 0, 1, OUTSIDE]
     assert marks([math.inf, math.nan, 1e300], AGE, outside="clip", missing=True) == [3, 4, 3]
     assert marks(["-1", "100", "x"], INCOME, outside="clip") == [0, 2, OUTSIDE]
-    assert marks(["1066-10-14", "infinity", "x"], BORN, outside="clip") == [0, 13, OUTSIDE]
+    assert marks(["1066-10-14", "9999-12-31", "infinity", "x"], BORN, outside="clip") == [0, 13, OUTSIDE, OUTSIDE]
 
 
 def test_other_takes_in_everything_else() -> None:

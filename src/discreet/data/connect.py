@@ -1,0 +1,137 @@
+"""Connection strings: databases by address. What is in them is never shown, because passwords may be."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import ibis
+
+from discreet.data.shown import parts
+from discreet.data.source import Source, from_ibis, open_file, veiled
+from discreet.errors import BadData, BadSetting
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FORMS = "duckdb://FILE, postgres://USER@HOST:PORT/DATABASE or spark://local/FILE.parquet"
+
+
+def open_address(source: str, table: str | None) -> Source:
+    """Open the table that a connection string leads to.
+
+    Raises:
+        BadData: There is no such database or table.
+        BadSetting: A library that is needed for it is not installed.
+    """
+    scheme, rest = parts(source) or ("", source)
+    match scheme:
+        case "duckdb":
+            return open_file(Path(rest), table, database=True)
+        case "postgres" | "postgresql":
+            return _open_postgres("postgresql://" + rest, table)
+        case "spark":
+            return _open_spark(rest, table)
+    raise BadData(f"{scheme}:// is not a kind of address that can be read; give {FORMS}, or a file.")
+
+
+def _open_postgres(address: str, table: str | None) -> Source:
+    try:
+        import psycopg
+        from psycopg.conninfo import conninfo_to_dict
+    except ImportError:
+        raise BadSetting("Reading from PostgreSQL needs a driver: pip install 'discreet[postgres]'.") from None
+    form = "postgres://USER@HOST:PORT/DATABASE, the password in PGPASSWORD or ~/.pgpass"
+    settings = veiled(lambda: conninfo_to_dict(address), f"The address is not understood; it should look like {form}.")
+    place = {key: str(settings.get(key, "")) for key in ("host", "port", "dbname")}
+    connection = veiled(
+        lambda: psycopg.connect(address, autocommit=True, application_name="discreet"),
+        "The PostgreSQL server cannot be reached, or does not let this account in. Check that it runs, the address "
+        f"({form}), and the password.",
+    )
+    backend = veiled(lambda: ibis.postgres.from_connection(connection), "The PostgreSQL server cannot be used.")
+    try:
+        rows, name = _find_table(backend, table)
+    except BaseException:
+        connection.close()
+        raise
+    return from_ibis(rows, identity={"postgres": place, "table": name}, close=connection.close)
+
+
+def _find_table(backend: Any, table: str | None) -> tuple[Any, str]:
+    """A table by name, perhaps behind its schema's: `people` or `clinic.people`."""
+    complaint = "The database does not tell which tables it has."
+    known = sorted(veiled(backend.list_tables, complaint))
+    if table is None and len(known) == 1:
+        table = known[0]
+    if table is None:
+        raise BadData(f"Say which table to read, with --table NAME; the database has: {', '.join(known) or 'none'}.")
+    unreadable = "The table cannot be read; the account may lack permission for it."
+    if table in known:
+        return veiled(lambda: backend.table(table), unreadable), table
+    inside, dot, name = table.partition(".")
+    places = veiled(backend.list_databases, complaint) if dot else ()
+    if inside in places and name in veiled(lambda: backend.list_tables(database=inside), complaint):
+        return veiled(lambda: backend.table(name, database=inside), unreadable), table
+    raise BadData(f"There is no table {table!r}; the database has: {', '.join(known) or 'none'}.")
+
+
+def _open_spark(rest: str, table: str | None) -> Source:
+    """`local/FILE.parquet`, `local[4]/FILE.parquet`, or `local` or `HOST:PORT` and the name of a table."""
+    master, slash, path = rest.partition("/")
+    session = spark_session(master if master.startswith("local") else f"spark://{master}")
+    backend = veiled(lambda: ibis.pyspark.connect(session), "The Spark session cannot be used.")
+    if not path:
+        rows, name = _find_table(backend, table)
+        return from_ibis(rows, identity={"spark": master, "table": name})
+    file = Path(slash + path)
+    if not file.exists():
+        raise BadData(
+            f"{file} does not exist; after spark://local comes the absolute path of a Parquet file or folder."
+        )
+    rows = veiled(lambda: backend.read_parquet(str(file)), f"{file} is not a sound Parquet file.")
+    return from_ibis(rows, identity={"spark": master, "path": str(file.resolve())}, path=file)
+
+
+def spark_session(master: str) -> SparkSession:
+    """The Spark session of this process: the one it has, or a quiet new one.
+
+    Args:
+        master: `local` for every core of this machine, `local[2]` for two, or an address that Spark knows.
+
+    Raises:
+        BadSetting: pyspark or Java is missing, or Spark does not start.
+    """
+    try:
+        with warnings.catch_warnings():  # about versions of pandas, which we do not use with Spark
+            warnings.simplefilter("ignore")
+            import pyspark.sql.pandas.types  # noqa: F401
+            from ibis.backends import pyspark as _  # noqa: F401
+            from pyspark.sql import SparkSession
+    except ImportError:
+        raise BadSetting("Reading through Spark needs pyspark: pip install 'discreet[spark]', and Java.") from None
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return running
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.caseSensitive": "true",
+        "spark.sql.session.timeZone": "UTC",
+    }
+    if master.startswith("local"):
+        settings |= {
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.host": "127.0.0.1",
+            "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
+        }
+    builder = SparkSession.builder.appName("discreet").master("local[*]" if master == "local" else master)
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    session: SparkSession = veiled(
+        builder.getOrCreate, "Spark does not start; check that Java 17 or later is installed, and the address."
+    )
+    session.sparkContext.setLogLevel("OFF")  # its messages may quote rows
+    return session

@@ -1,0 +1,19 @@
+"""Addresses as they may be shown: a connection string can hold a password, so only its kind is printed."""
+
+from __future__ import annotations
+
+import re
+
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://(.*)", re.DOTALL)
+
+
+def parts(source: str) -> tuple[str, str] | None:
+    """The kind of a connection string, in lower case, and the rest; None if the text is no such thing but a path."""
+    match = _ADDRESS.fullmatch(source)
+    return None if match is None else (match[1].lower(), match[2])
+
+
+def shown(source: str) -> str:
+    """The source as it may be printed."""
+    found = parts(source)
+    return source if found is None or found[0] == "duckdb" else f"{found[0]}://..."
