@@ -74,27 +74,27 @@ class Scores:
             found += piece.at(wanted)
         return [int(score) for score in found]
 
-    def member(self, number: int, score: int, rank: int) -> int:
-        """The cell of this rank (from 0) among the cells of one threshold with a given score."""
-        if not score:
-            return self._zero(number, rank)
-        for piece in self.pieces(number):
-            places = np.flatnonzero(piece.values == score)
-            if rank < len(places):
-                return int(piece.cells[places[rank]])
-            rank -= len(places)
-        raise Bug("A score has fewer queries than were counted.")
-
-    def _zero(self, number: int, rank: int) -> int:
-        """Before the j-th cell c_j that is not zero lie c_j - j zeros."""
+    def members(self, number: int, score: int, ranks: Ints) -> Ints:
+        """The cells of these ranks (from 0, ascending) among the cells of one threshold with a given score."""
+        found = np.full(len(ranks), -1, dtype=np.int64)
         passed = 0
         for piece in self.pieces(number):
-            scored = piece.cells[np.flatnonzero(piece.values)]
-            behind = int(np.searchsorted(scored - np.arange(passed, passed + len(scored)), rank, side="right"))
-            passed += behind
-            if behind < len(scored):
-                break
-        return rank + passed
+            if score:
+                places = np.flatnonzero(piece.values == score)
+                here = (ranks >= passed) & (ranks < passed + len(places))
+                found[here] = piece.cells[places[ranks[here] - passed]]
+                passed += len(places)
+            else:  # before the j-th cell c_j that is not zero lie c_j - j zeros
+                scored = piece.cells[np.flatnonzero(piece.values)]
+                behind = np.searchsorted(scored - np.arange(passed, passed + len(scored)), ranks, side="right")
+                here = (found < 0) & (behind < len(scored))
+                found[here] = ranks[here] + passed + behind[here]
+                passed += len(scored)
+            if (found >= 0).all():
+                return found
+        if score:
+            raise Bug("A score has fewer queries than were counted.")
+        return np.where(found < 0, ranks + passed, found)
 
 
 def select(
@@ -194,18 +194,19 @@ class _Urn:
         while True:
             rank = below(self._entropy, sum(many))
             number = bisect_right(list(accumulate(many)), rank)
-            pick = number, self._scores.member(number, score, rank - sum(many[:number]))
+            inside = np.array([rank - sum(many[:number])])
+            pick = number, int(self._scores.members(number, score, inside)[0])
             if pick not in self._taken:
                 return pick
 
     def _draw_listed(self, score: int, many: Sequence[int]) -> Pick:
         """A query with this score, uniformly among the few that are left: nearly all of the group are taken."""
-        every = [
-            (number, self._scores.member(number, score, rank))
+        left = [
+            (number, int(cell))
             for number, here in enumerate(many)
-            for rank in range(here)
+            for cell in self._scores.members(number, score, np.arange(here))
+            if (number, int(cell)) not in self._taken
         ]
-        left = [pick for pick in every if pick not in self._taken]
         return left[below(self._entropy, len(left))]
 
 
