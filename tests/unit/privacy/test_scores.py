@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +13,7 @@ def pieces_of(values: list[int], cuts: list[int], dense: list[bool]) -> list[Pie
     array = np.array(values, dtype=np.int64)
     ends = sorted({0, len(values), *(cut % (len(values) + 1) for cut in cuts)})
     made: list[Piece] = []
-    for at, (start, stop) in enumerate(zip(ends, ends[1:], strict=False)):
+    for at, (start, stop) in enumerate(pairwise(ends)):
         part = array[start:stop]
         run = dense[at % len(dense)]
         made.append(Run(start, part.astype(np.int32)) if run else Sparse.from_dense(part, start=start))
