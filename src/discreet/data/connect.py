@@ -130,8 +130,10 @@ def spark_session(master: str) -> SparkSession:
     builder = SparkSession.builder.appName("discreet").master("local[*]" if master == "local" else master)
     for key, value in settings.items():
         builder = builder.config(key, value)
-    session: SparkSession = veiled(
-        builder.getOrCreate, "Spark does not start; check that Java 17 or later is installed, and the address."
-    )
+    with warnings.catch_warnings():  # JAX warns of a fork, but this one starts Java and nothing else
+        warnings.filterwarnings("ignore", message=r"os\.fork\(\) was called", category=RuntimeWarning)
+        session: SparkSession = veiled(
+            builder.getOrCreate, "Spark does not start; check that Java 17 or later is installed, and the address."
+        )
     session.sparkContext.setLogLevel("OFF")  # its messages may quote rows
     return session
