@@ -46,7 +46,7 @@ def best(rows: Iterable[Row], *names: str, by: str = "max_error") -> list[Row]:
     """Of rows that agree in some keys, those of the schedule (T, K) with the least mean: the papers' minimum."""
     kept: list[Row] = []
     for some in grouped(rows, *names).values():
-        kept += min(grouped(some, "rounds", "per_round").values(), key=lambda tried: mean(tried, by))
+        kept += min(grouped(some, "rounds", "per_round").values(), key=lambda tried: mean(list(tried), by))
     return kept
 
 

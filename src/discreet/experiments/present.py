@@ -11,7 +11,7 @@ from discreet.experiments.experiment import Experiment, Row, Setting
 from discreet.publish.svg import Words, lines
 
 _EPSILONS = {"tiny": (1.0,), "quick": (0.1, 1.0), "default": (0.01, 0.1, 1.0), "full": (0.01, 0.1, 1.0)}
-_THRESHOLDS = {"tiny": (2,), "quick": (1, 16, 64), "default": (1, 4, 16, 64), "full": (1, 4, 16, 64, 256)}
+_THRESHOLDS = {"tiny": (2,), "quick": (1, 4, 16), "default": (1, 4, 16, 64), "full": (1, 4, 16, 64, 256)}
 _SCHEDULES: dict[str, tuple[tuple[int, int], ...]] = {
     "tiny": ((2, 2),),
     "quick": ((4, 4), (4, 16)),

@@ -69,8 +69,13 @@ def run(
     return folder
 
 
-def report(folder: str | Path) -> None:
-    """Write the pictures and claim.md anew, from results.jsonl alone."""
+def report(folder: str | Path, *, name: str | None = None) -> None:
+    """Write the pictures and claim.md anew, from results.jsonl alone.
+
+    Args:
+        folder: That holds it.
+        name: Of the experiment it should be of, if that matters.
+    """
     path = Path(folder) / record.RESULTS
     if not path.is_file():
         raise BadData(f"{path} is not there; run the experiment first.")
@@ -78,12 +83,14 @@ def report(folder: str | Path) -> None:
     if not entries:
         raise BadData(f"{path} holds no finished cell.")
     experiment = find(entries[-1]["experiment"])
+    if name not in (None, experiment.name):
+        raise BadSetting(f"{path} holds results of the experiment {experiment.name!r}, not {name!r}.")
     rows = record.rows(entries)
     pictures = experiment.pictures(rows) if rows else {}
     for stale in Path(folder).glob("*.svg"):
         stale.unlink()
-    for name, picture in pictures.items():
-        (Path(folder) / f"{name}.svg").write_text(standalone(picture), encoding="utf-8")
+    for title, picture in pictures.items():
+        (Path(folder) / f"{title}.svg").write_text(standalone(picture), encoding="utf-8")
     (Path(folder) / "claim.md").write_text(claim.render(experiment, entries, list(pictures)), encoding="utf-8")
 
 

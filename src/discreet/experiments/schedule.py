@@ -61,7 +61,8 @@ def _products(rows: Sequence[Row]) -> list[tuple[float, float]]:
     """For each place and seed: how much schedules of equal T K differ, beside how much others do (as factors)."""
     found = []
     for some in grouped(rows, *_PLACE, "seed").values():
-        same, other = [], []
+        same: list[float] = []
+        other: list[float] = []
         for one, two in combinations(some, 2):
             apart = abs(log(one["max_error"] / two["max_error"]))
             equal = one["rounds"] * one["per_round"] == two["rounds"] * two["per_round"]
