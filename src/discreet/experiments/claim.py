@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from math import exp, log, sqrt
 
 import numpy as np
@@ -22,6 +22,11 @@ NOT_PRIVATE = (
     "chooses T and K this way leaks, or pays for every schedule tried."
 )
 
+_DEPENDENT = (
+    "Intervals count pairs of cells as independent. Cells of one seed share draws of workload and noise, so with few "
+    "seeds the intervals are too narrow; and nothing is corrected for testing several findings."
+)
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -32,12 +37,14 @@ class Finding:
         ours: Our numbers, with their spread.
         verdict: confirmed, refuted or undecided.
         why: The rule that decided, or why it did not.
+        whose: Who says so: the paper, or we.
     """
 
     paper: str
     ours: str
     verdict: str
     why: str
+    whose: str = "The paper"
 
 
 @dataclass(frozen=True)
@@ -93,17 +100,23 @@ def pairs(
 
 
 def judged(
-    paper: str, what: str, found: Ratio | None, *, below: float | None = None, above: float | None = None
+    paper: str,
+    what: str,
+    found: Ratio | None,
+    *,
+    below: float | None = None,
+    above: float | None = None,
+    whose: str = "The paper",
 ) -> Finding:
     """A finding that a ratio decides."""
     side = f"below {below:g}" if below is not None else f"above {1.0 if above is None else above:g}"
     if found is None:
-        return Finding(paper, f"{what}: not run.", UNDECIDED, "There is no pair of cells to compare.")
+        return Finding(paper, f"{what}: not run.", UNDECIDED, "There is no pair of cells to compare.", whose)
     verdict = found.verdict(below=below, above=above)
     rule = f"Confirmed if the whole {CONFIDENCE:.0%} interval lies {side}, refuted if all of it lies on the other side."
     if verdict == UNDECIDED:
         rule += " It does neither" + (": one pair has no interval." if found.pairs < 2 else ": more seeds may decide.")
-    return Finding(paper, f"{what}: {found}.", verdict, rule)
+    return Finding(paper, f"{what}: {found}.", verdict, rule, whose)
 
 
 def render(experiment: Experiment, entries: Sequence[Entry], pictures: Sequence[str]) -> str:
@@ -111,20 +124,28 @@ def render(experiment: Experiment, entries: Sequence[Entry], pictures: Sequence[
     finished = rows(list(entries))
     parts = [f"# {experiment.title}", f"*{experiment.name}*: {experiment.source}."]
     parts += [f"![{name}]({name}.svg)" for name in pictures]
-    for number, finding in enumerate(experiment.findings(finished) if finished else [], start=1):
+    for number, finding in enumerate(findings(experiment, finished), start=1):
         parts.append(
-            f"## Finding {number}: {finding.verdict}\n\n- **The paper:** {finding.paper}\n- **Here:** {finding.ours}\n"
-            f"- **Verdict:** {finding.verdict}. {finding.why}"
+            f"## Finding {number}: {finding.verdict}\n\n- **{finding.whose}:** {finding.paper}\n"
+            f"- **Here:** {finding.ours}\n- **Verdict:** {finding.verdict}. {finding.why}"
         )
-    remarks = [*experiment.remarks, *_deviations(finished)]
+    remarks = [*experiment.remarks, *_deviations(finished), _DEPENDENT]
     parts.append("## Why numbers differ\n\n" + "\n".join(f"- {remark}" for remark in remarks))
     parts.append("## What was run\n\n" + "\n".join(f"- {line}" for line in _account(experiment, entries)))
     return "\n\n".join(parts) + "\n"
 
 
-def verdicts(experiment: Experiment, entries: Sequence[Entry]) -> Mapping[str, int]:
-    """How many findings have each verdict."""
-    return Counter(finding.verdict for finding in experiment.findings(rows(list(entries))))
+def findings(experiment: Experiment, finished: Sequence[Row]) -> list[Finding]:
+    """What an experiment finds; nothing is decided by a single seed, whose cells share their draws."""
+    if not finished:
+        return []
+    cells = Counter(row["seed"] for row in finished)
+    whole = sum(many == max(cells.values()) for many in cells.values())
+    found = experiment.findings(finished)
+    if whole > 1:
+        return found
+    alone = "Only one seed has been run to its end, and its cells share their draws: more seeds are needed."
+    return [replace(finding, verdict=UNDECIDED, why=alone) for finding in found]
 
 
 def _deviations(finished: Sequence[Row]) -> list[str]:
@@ -153,7 +174,7 @@ def _account(experiment: Experiment, entries: Sequence[Entry]) -> list[str]:
         f"in all on {entries[-1]['cores']} cores ({entries[-1]['machine']})."
     ]
     if missing:
-        told.append(f"Skipped so far, {len(missing)} cells: " + "; ".join(map(str, missing[:8])) + _more(missing, 8))
+        told.append(f"Skipped so far, {len(missing)} cells: " + "; ".join(map(str, missing[:3])) + _more(missing, 3))
     if size in SIZES and size != "full":
         told.append("The papers' whole grid is `--full`.")
     told += [f"Refused in {many} cells: {text}" for text, many in refused.items()]

@@ -81,10 +81,11 @@ def _findings(rows: Sequence[Row]) -> list[Finding]:
     for name, some in (("rap-paper", chosen), ("rap", rap)):
         found.append(
             judged(
-                "Ours: the model is worth its trouble beside Gaussian noise on whole marginals.",
+                "The model is worth its trouble beside Gaussian noise on whole marginals.",
                 f"`{name}` over `gaussian`, all kinds of workloads",
                 ratio(pairs(some, gaussian, *_CELL)),
                 below=1,
+                whose="We",
             )
         )
     return found

@@ -90,10 +90,11 @@ def _findings(rows: Sequence[Row]) -> list[Finding]:
         )
         found.append(
             judged(
-                "Ours: systematic draws lose less than independent ones.",
+                "Systematic draws lose less than independent ones.",
                 f"`{mechanism}`: systematic over independent, five rows each",
                 ratio((row["systematic"], row["independent"]) for row in where(some, copies=5)),
                 below=1,
+                whose="We",
             )
         )
     return found

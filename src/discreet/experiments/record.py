@@ -23,14 +23,18 @@ def environment() -> dict[str, Any]:
     """Commit (None outside a checkout of the project), versions and hardware."""
     commit = None
     if (_ROOT / ".git").exists():
-        asked = ["git", "rev-parse", "--short", "HEAD"]
-        commit = subprocess.run(asked, cwd=_ROOT, capture_output=True, text=True, check=False).stdout.strip() or None
+        changed = _git("status", "--porcelain", "--untracked-files=no", "--", "src")
+        commit = _git("rev-parse", "--short", "HEAD") + (" with changes" if changed else "")
     return {
-        "commit": commit,
+        "commit": commit or None,
         "versions": {name: version(name) for name in ("discreet", "numpy", "jax", "duckdb")},
         "cores": os.cpu_count(),
         "machine": platform.machine(),
     }
+
+
+def _git(*words: str) -> str:
+    return subprocess.run(["git", *words], cwd=_ROOT, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def load(path: Path) -> list[Entry]:

@@ -28,7 +28,7 @@ def _grid(size: str) -> Iterator[tuple[str, Setting]]:
     for dataset in trial.DATASETS[size]:
         for epsilon in _EPSILONS[size]:
             for many in _THRESHOLDS[size]:
-                for r in (1, 2, 3, 4):
+                for r in (1, 4) if size == "tiny" else (1, 2, 3, 4):
                     for mechanism in mechanisms:
                         yield dataset, {"epsilon": epsilon, "k": 4, "r": r, "thresholds": many, **mechanism}
 
@@ -86,11 +86,12 @@ def _findings(rows: Sequence[Row]) -> list[Finding]:
         )
     found.append(
         judged(
-            "Ours: Gaussian noise on whole marginals, charged for what one person can change, does better than the "
+            "Gaussian noise on whole marginals, charged for what one person can change, does better than the "
             "published recipe on thresholds too.",
             f"`gaussian`, {spread(gaussian, 'max_error')}, over `rap-paper`",
             ratio(pairs(gaussian, chosen, *_CELL)),
             below=1,
+            whose="We",
         )
     )
     return found

@@ -69,6 +69,14 @@ def test_every_cell_has_a_line_and_the_claim_has_the_numbers(data: Path, tmp_pat
     assert (out / "some.svg").read_text().startswith("<svg xmlns=")
 
 
+def test_one_seed_decides_nothing(data: Path, tmp_path: Path) -> None:
+    out = runner.run("present", data=data, out=tmp_path / "out", size="tiny", seeds=1)
+    assert "## Finding 1: undecided" in (out / "claim.md").read_text()
+    assert "Only one seed" in (out / "claim.md").read_text()
+    runner.run("present", data=data, out=out, size="tiny", seeds=2, resume=True)
+    assert "## Finding 1: confirmed" in (out / "claim.md").read_text()
+
+
 def test_results_are_never_mixed_without_being_asked(data: Path, tmp_path: Path) -> None:
     runner.run("present", data=data, out=tmp_path / "out", size="tiny")
     before = (tmp_path / "out" / record.RESULTS).read_bytes()
