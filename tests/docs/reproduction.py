@@ -17,11 +17,12 @@ HEAD = """\
 Made by `make docs` from the results in `docs/reproduction/`; each section is an experiment that `discreet experiment
 NAME --data DIR` runs. *The paper* is Avent and Korolova (2023), unless a section says Aydore et al. (2021). `rap-paper`
 is the published recipe and `rap` is ours. A finding is *confirmed* or *refuted* only where a 95 % interval, or a test,
-lies wholly on one side, and two seeds or more were run; otherwise it is *undecided*. Errors here are against the truth, so none of this is private.
+lies wholly on one side, and two seeds or more were run; otherwise it is *undecided*. Errors here are against the truth,
+so none of this is private.
 
-The committed results are of **quick** grids: few cells, few seeds, and for `rap-paper` fewer and larger steps and fewer
-relaxed rows than published, as each claim says. They show directions, not the papers' digits. `discreet experiment NAME
---data DIR` runs a grid of about an hour, `--full` the papers' own.
+The committed results are of **quick** grids: ADULT alone, few cells, few seeds, and for `rap-paper` fewer and larger
+steps and fewer relaxed rows than published, as each claim says. They show directions, not the papers' digits. Without
+`--quick` there are more cells, and LOANS; `--full` has the papers' constants and their whole grid.
 """
 
 

@@ -62,8 +62,9 @@ examples:
   discreet experiment drift --data data --seeds 5 --out drift --resume
   discreet experiment drift --out drift --report-only
 
-The data folder holds adult.csv, adult-domain.json, loans.csv and loans-domain.json. The quick grid takes minutes, the
-usual one about an hour, the papers' whole grid (--full) days. Ctrl-C is safe: go on with --resume.
+The data folder holds adult.csv, adult-domain.json, loans.csv and loans-domain.json. On two cores the quick grid takes
+minutes and the usual one an hour or two; the papers' whole grid (--full) was made for GPUs and takes weeks and more.
+Ctrl-C is safe: go on with --resume.
 """
 
 
@@ -296,7 +297,7 @@ def _experiment(commands: Commands[_Parser]) -> None:
     size.add_argument("--quick", action="store_const", dest="size", const="quick", help="a small grid, in minutes")
     size.add_argument("--full", action="store_const", dest="size", const="full", help="the papers' whole grid")
     parser.set_defaults(size="default")
-    parser.add_argument("--seeds", type=int, metavar="N", help="repetitions (2 if quick, 5 if full, otherwise 3)")
+    parser.add_argument("--seeds", type=int, metavar="N", help="repetitions (2; 5 if full)")
     parser.add_argument("--out", metavar="DIR", help="folder to write (experiment-NAME)")
     parser.add_argument("--resume", action="store_true", help="go on with a run of the same grid in that folder")
     parser.add_argument(

@@ -16,7 +16,7 @@ Figures = dict[str, Any]
 Row = dict[str, Any]
 """One finished cell: dataset, seed, seconds, its setting and its figures in one dictionary."""
 
-SIZES = {"tiny": 1, "quick": 2, "default": 3, "full": 5}
+SIZES = {"tiny": 1, "quick": 2, "default": 2, "full": 5}
 """Grids, with the number of seeds each has unless another is asked for; the tiny one is for tests."""
 
 FIRST_SEED = 100

@@ -16,7 +16,7 @@ _THRESHOLDS = {"tiny": (1, 2, 3), "quick": (4, 16, 64), "default": (1, 4, 16, 64
 _SCHEDULES: dict[str, tuple[tuple[int, int], ...]] = {
     "tiny": ((1, 2),),
     "quick": ((4, 16),),
-    "default": ((4, 4), (4, 16), (16, 4)),
+    "default": ((4, 4), (4, 16)),
     "full": tuple(trial.schedules(trial.ROUNDS, trial.PER_ROUND)),
 }
 _LEVEL = 0.05

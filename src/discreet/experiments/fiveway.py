@@ -11,11 +11,11 @@ from discreet.experiments.experiment import Experiment, Row, Setting
 from discreet.publish.svg import Words, lines
 
 _EPSILONS = {"tiny": (1.0,), "quick": (0.1, 1.0), "default": (0.1, 0.5, 1.0), "full": (0.05, 0.1, 0.15, 0.2, 0.5, 1.0)}
-_THRESHOLDS = {"tiny": (2,), "quick": (16,), "default": (64,), "full": (2, 4, 8, 16, 32, 64, 128, 256, 512)}
+_THRESHOLDS = {"tiny": (2,), "quick": (16,), "default": (16,), "full": (2, 4, 8, 16, 32, 64, 128, 256, 512)}
 _SCHEDULES: dict[str, tuple[tuple[int, int], ...]] = {
     "tiny": ((1, 2),),
     "quick": ((4, 16),),
-    "default": ((4, 16), (16, 4)),
+    "default": ((4, 16),),
     "full": tuple(trial.schedules((2, 5, 10, 25, 50), (5, 10, 25, 50, 100))),
 }
 _KINDS = ((5, 5, True), (3, 3, True), (3, 1, False))

@@ -18,7 +18,7 @@ _DRAWS = {"tiny": 5, "quick": 50, "default": 100, "full": 400}
 _SCHEDULES: dict[str, tuple[tuple[int, int], ...]] = {
     "tiny": ((1, 2),),
     "quick": ((4, 4),),
-    "default": ((4, 4), (4, 16), (16, 4)),
+    "default": ((4, 4), (4, 16)),
     "full": tuple(trial.schedules(trial.ROUNDS, trial.PER_ROUND)),
 }
 _PLACE = ("dataset", "distribution", "history")

@@ -17,7 +17,7 @@ from discreet.publish import rows as synthetic
 from discreet.publish.svg import Words, lines
 
 COPIES = (1, 2, 5, 10, 20, 50)
-_THRESHOLDS = {"tiny": 2, "quick": 16, "default": 64, "full": 64}
+_THRESHOLDS = {"tiny": 2, "quick": 16, "default": 16, "full": 64}
 _EPSILONS = {"tiny": (1.0,), "quick": (0.1, 1.0), "default": (0.1, 1.0), "full": (0.1, 0.5, 1.0)}
 _SCHEDULES = {"tiny": (1, 2), "quick": (4, 16), "default": (4, 16), "full": (16, 16)}
 

@@ -11,11 +11,11 @@ from discreet.experiments.experiment import Experiment, Row, Setting
 from discreet.publish.svg import Words, lines
 
 _EPSILONS = {"tiny": (1.0,), "quick": (0.1, 1.0), "default": (0.01, 0.1, 1.0), "full": (0.01, 0.1, 1.0)}
-_THRESHOLDS = {"tiny": (2,), "quick": (1, 4, 16), "default": (1, 4, 16, 64), "full": (1, 4, 16, 64, 256)}
+_THRESHOLDS = {"tiny": (2,), "quick": (1, 4, 16), "default": (1, 4, 16), "full": (1, 4, 16, 64, 256)}
 _SCHEDULES: dict[str, tuple[tuple[int, int], ...]] = {
     "tiny": ((2, 2),),
     "quick": ((4, 4), (4, 16)),
-    "default": ((4, 4), (4, 16), (4, 64), (16, 4)),
+    "default": ((4, 4), (4, 16)),
     "full": tuple(trial.schedules(trial.ROUNDS, trial.PER_ROUND)),
 }
 _PLACE = ("dataset", "epsilon", "thresholds")

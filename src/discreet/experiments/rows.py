@@ -13,7 +13,7 @@ from discreet.publish.svg import Words, lines
 _ROWS = {
     "tiny": (10, 20),
     "quick": (50, 200, 1000),
-    "default": (50, 100, 200, 500, 1000, 2000),
+    "default": (50, 100, 200, 500, 1000),
     "full": (50, 100, 200, 500, 1000, 2000, 5000),
 }
 _KINDS = {

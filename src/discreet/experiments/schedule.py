@@ -15,11 +15,11 @@ from discreet.experiments.experiment import Experiment, Row, Setting
 from discreet.publish.svg import Words, heat
 
 _EPSILONS = {"tiny": (0.1, 1.0), "quick": (0.1, 1.0), "default": (0.1, 1.0), "full": (0.01, 0.1, 1.0)}
-_THRESHOLDS = {"tiny": (2,), "quick": (16,), "default": (16, 64), "full": (1, 4, 16, 64, 256)}
+_THRESHOLDS = {"tiny": (2,), "quick": (16,), "default": (16,), "full": (1, 4, 16, 64, 256)}
 _SCHEDULES = {
     "tiny": tuple(trial.schedules((1, 2), (1, 2))),
     "quick": tuple(trial.schedules((1, 4, 16), (4, 16, 64))),
-    "default": tuple(trial.schedules((1, 4, 16), (4, 16, 64, 256))),
+    "default": tuple(trial.schedules((1, 4, 16), (4, 16, 64))),
     "full": tuple(trial.schedules(trial.ROUNDS, trial.PER_ROUND)),
 }
 _KINDS = {"tiny": ((3, 3),), "quick": ((3, 3),), "default": ((3, 3), (4, 1)), "full": ((3, 3), (4, 1), (4, 4))}

@@ -11,7 +11,7 @@ from discreet.experiments.experiment import Experiment, Row, Setting
 from discreet.publish.svg import Words, lines
 
 _EPSILONS = {"tiny": (1.0,), "quick": (0.1,), "default": (0.1, 1.0), "full": (0.1, 1.0)}
-_THRESHOLDS = {"tiny": (2,), "quick": (4,), "default": (4, 16), "full": (1, 4, 16, 64, 256)}
+_THRESHOLDS = {"tiny": (2,), "quick": (4,), "default": (4,), "full": (1, 4, 16, 64, 256)}
 _SCHEDULES: dict[str, tuple[tuple[int, int], ...]] = {
     "tiny": ((2, 2),),
     "quick": ((4, 4), (16, 4)),

@@ -21,7 +21,7 @@ from discreet.queries.workload import Workload
 
 _DRAWS = {"tiny": 4, "quick": 30, "default": 60, "full": 200}
 _SCHEDULES = {"tiny": (2, 2), "quick": (4, 4), "default": (4, 4), "full": (16, 4)}
-_STEPS = {"quick": 1000, "default": 2000}
+_STEPS = {"quick": 1000, "default": 1000}
 
 
 def _grid(size: str) -> Iterator[tuple[str, Setting]]:

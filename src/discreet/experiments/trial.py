@@ -33,7 +33,7 @@ ROUNDS, PER_ROUND = (1, 4, 16, 64), (4, 16, 64, 256)
 _RECIPES: dict[str, Setting] = {
     "tiny": {"rows": 20, "steps": 20, "rate": 0.02},
     "quick": {"rows": 200, "steps": 250, "rate": 0.005},
-    "default": {"rows": 500, "steps": 1000, "rate": 0.003},
+    "default": {"rows": 200, "steps": 250, "rate": 0.005},
     "full": dict(PUBLISHED),
 }
 
