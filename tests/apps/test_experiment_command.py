@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from argparse import Namespace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from discreet.apps import commands
 from discreet.apps.cli import main
+from discreet.experiments import record
 from discreet.experiments.catalogue import NAMES
 
 
@@ -111,3 +117,27 @@ def test_quick_and_full_exclude_each_other(capsys: pytest.CaptureFixture[str]) -
 def test_after_ctrl_c_people_hear_how_to_go_on() -> None:
     text = commands.interrupted(Namespace(command="experiment", out="drift"))
     assert "drift keeps every finished cell: run the same again with --resume" in text
+
+
+def test_ctrl_c_leaves_a_folder_that_can_be_resumed_and_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    codes = np.random.default_rng(0).integers(0, 3, (60, 6))
+    lines = ["a,b,c,d,e,f", *(",".join(map(str, row)) for row in codes)]
+    Path("adult.csv").write_text("\n".join(lines) + "\n")
+    Path("adult-domain.json").write_text(json.dumps(dict.fromkeys("abcdef", 3)))
+    words = ["experiment", "drift", "--data", ".", "--quick", "--out", "out"]
+    with subprocess.Popen([sys.executable, "-m", "discreet.apps.cli", *words], stderr=subprocess.PIPE) as process:
+        results, until = tmp_path / "out" / record.RESULTS, time.monotonic() + 120
+        while not (results.exists() and results.read_text().count("\n")) and time.monotonic() < until:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"out keeps every finished cell: run the same again with --resume" in said
+    assert len(record.load(results)) >= 1
+    assert main(words) == 2
+    assert "continue it with --resume" in capsys.readouterr().err
+    assert main(["experiment", "drift", "--out", "out", "--report-only"]) == 0
+    assert "Skipped so far" in (tmp_path / "out" / "claim.md").read_text()

@@ -265,7 +265,7 @@ def heat(
 ) -> str:
     """A table of numbers, each on a colour as strong as its logarithm is large; what is no number stays empty."""
     found = [value for line in table for value in line if _drawable(value, True)]
-    shade = Axis.around(found, 0.08, 0.85, log=True)
+    shade = Axis.around(found, 0.08, 0.6, log=True)
     left = 18 + _CHARACTER * max(map(len, down))
     body = [_text(12, 36, words.y)]
     for row, (name, line) in enumerate(zip(down, table, strict=True)):
