@@ -25,6 +25,8 @@ class Nested:
     Attributes:
         p_value: Of the likelihood-ratio test: how likely so much better a fit is if filtering does not matter.
         statistic: Of that test, chi-squared with `freedom` degrees of freedom.
+        f_p_value: Of the F-test of the same question. The likelihood-ratio test holds for many observations and is too
+            ready to reject with few; this one is exact for normal errors.
         freedom: Coefficients that the restricted model lacks.
         adjusted_r2: Of the full model.
         shift: Error with the filter less that without, as fitted, averaged over the cells.
@@ -33,6 +35,7 @@ class Nested:
 
     p_value: float
     statistic: float
+    f_p_value: float
     freedom: int
     adjusted_r2: float
     shift: float
@@ -66,8 +69,10 @@ def nested(rows: Sequence[Row], size: str) -> Nested | None:
     error = np.array([row["max_error"] for row in rows])
     wide, narrow = linear.OLS(error, full).fit(), linear.OLS(error, restricted).fit()
     statistic, p_value, freedom = wide.compare_lr_test(narrow)
+    f_p_value = float(wide.compare_f_test(narrow)[1])
     shift = float((restricted @ wide.params[restricted.shape[1] :]).mean())
-    return Nested(float(p_value), float(statistic), int(freedom), float(wide.rsquared_adj), shift, len(rows))
+    fit = float(wide.rsquared_adj)
+    return Nested(float(p_value), float(statistic), f_p_value, int(freedom), fit, shift, len(rows))
 
 
 def fitted(rows: Sequence[Row], size: str) -> list[float] | None:

@@ -42,7 +42,7 @@ def test_the_columns_are_those_of_the_appendix() -> None:
 
 
 def test_the_statistic_is_that_of_a_computation_by_hand() -> None:
-    from scipy.stats import chi2
+    from scipy.stats import chi2, f
 
     rows = invented(0.004)
     restricted, added = design(rows, "queries")
@@ -59,6 +59,8 @@ def test_the_statistic_is_that_of_a_computation_by_hand() -> None:
     assert found.statistic == pytest.approx(statistic, rel=1e-9)
     assert found.freedom == 6
     assert found.p_value == pytest.approx(float(chi2.sf(statistic, 6)), rel=1e-9)
+    better = (left(restricted) - left(full)) / 6 / (left(full) / (len(rows) - 12))
+    assert found.f_p_value == pytest.approx(float(f.sf(better, 6, len(rows) - 12)), rel=1e-9)
     assert found.shift == pytest.approx(0.004, abs=0.004)
     curve = fitted(rows, "queries")
     assert curve is not None
