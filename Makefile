@@ -31,6 +31,7 @@ lint: $(VENV)/dev  ## format, lint and types
 docs: $(VENV)/dev  ## the command-line reference, and tables and picture from the last results
 	$(BIN)/python -m tests.docs.reference > docs/cli.md
 	$(BIN)/python -m benchmarks.summary
+	$(BIN)/python -m tests.docs.reproduction
 
 bench: $(VENV)/dev  ## the figures of docs/benchmarks.md; DATA=folder with adult.csv and adult-domain.json
 	$(BIN)/python -m benchmarks --data $(DATA)

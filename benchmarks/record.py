@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import platform
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from discreet.experiments.record import environment
 
 HERE = Path(__file__).parent
 
@@ -53,19 +51,6 @@ class Context:
         lines = map(json.loads, self.results.read_text(encoding="utf-8").splitlines())
         matching = [line for line in lines if {"benchmark": benchmark, **setting}.items() <= line.items()]
         return matching[-1] if matching else None
-
-
-def environment() -> dict[str, Any]:
-    """Commit, versions and hardware."""
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=HERE, capture_output=True, text=True, check=False
-    )
-    return {
-        "commit": commit.stdout.strip(),
-        "versions": {name: version(name) for name in ("discreet", "numpy", "jax", "duckdb")},
-        "cores": os.cpu_count(),
-        "machine": platform.machine(),
-    }
 
 
 class Clock:

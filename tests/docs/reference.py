@@ -18,6 +18,7 @@ COMMANDS: tuple[list[str], ...] = (
     ["evaluate"],
     ["report"],
     ["ledger"],
+    ["experiment"],
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sys
 from dataclasses import fields
 from pathlib import Path
@@ -12,7 +13,10 @@ import pytest
 
 from discreet.data import population
 from discreet.data.table import read
+from discreet.experiments import runner
+from discreet.experiments.record import RESULTS
 from discreet.mechanisms.catalogue import catalogue
+from tests.docs import reproduction
 from tests.docs.reference import reference
 
 ROOT = Path(__file__).parents[2]
@@ -30,6 +34,18 @@ def test_every_mechanism_and_setting_is_documented(mechanism: str) -> None:
     documented = catalogue()[mechanism].settings.__doc__ or ""
     for field in fields(catalogue()[mechanism].settings):
         assert f"{field.name}:" in documented
+
+
+def test_the_page_of_findings_is_current(tmp_path: Path) -> None:
+    """Pictures and claims follow from the committed results, and the page from those."""
+    assert (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8") == reproduction.page(), "run `make docs`"
+    for name in reproduction.finished():
+        committed = ROOT / "docs" / "reproduction" / name
+        (tmp_path / name).mkdir()
+        shutil.copy(committed / RESULTS, tmp_path / name)
+        runner.report(tmp_path / name, name=name)
+        made = {path.name: path.read_text(encoding="utf-8") for path in (tmp_path / name).iterdir()}
+        assert made == {path.name: path.read_text(encoding="utf-8") for path in committed.iterdir()}, "run `make docs`"
 
 
 def test_links_lead_somewhere() -> None:

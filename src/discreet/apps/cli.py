@@ -62,6 +62,18 @@ examples:
   discreet answer release --workload all:2 -o answers.parquet
 """
 
+_EXPERIMENT_EXAMPLES = """\
+examples:
+  discreet experiment --list
+  discreet experiment present --data data --quick
+  discreet experiment drift --data data --seeds 5 --out drift --resume
+  discreet experiment drift --out drift --report-only
+
+The data folder holds adult.csv, adult-domain.json, loans.csv and loans-domain.json. On two cores the quick grid takes
+minutes and the usual one an hour or two; the papers' whole grid (--full) was made for GPUs and takes weeks and more.
+Ctrl-C is safe: go on with --resume.
+"""
+
 
 def run() -> NoReturn:
     """The program. Ctrl-C ends it at once: unwinding through compiled code that is still at work may crash."""
@@ -130,6 +142,7 @@ def build_parser() -> argparse.ArgumentParser:
     _answer(commands)
     _evaluate(commands)
     _report_and_ledger(commands)
+    _experiment(commands)
     return parser
 
 
@@ -275,6 +288,29 @@ def _report_and_ledger(commands: Commands[_Parser]) -> None:
     ledger = _add(commands, "ledger", "what was charged: by a release, or in a shared ledger", "ledger")
     ledger.add_argument("dir", metavar="DIR", help="a release folder, finished or not, or a ledger file")
     ledger.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _experiment(commands: Commands[_Parser]) -> None:
+    parser = _add(
+        commands,
+        "experiment",
+        "run an experiment of the papers again (the output is NOT private)",
+        "experiment",
+        _EXPERIMENT_EXAMPLES,
+    )
+    parser.add_argument("name", nargs="?", metavar="NAME", help="which one; see --list")
+    parser.add_argument("--list", action="store_true", help="say which experiments there are")
+    parser.add_argument("--data", metavar="DIR", help="folder with the public tables they run on")
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--quick", action="store_const", dest="size", const="quick", help="a small grid, in minutes")
+    size.add_argument("--full", action="store_const", dest="size", const="full", help="the papers' whole grid")
+    parser.set_defaults(size="default")
+    parser.add_argument("--seeds", type=int, metavar="N", help="repetitions (2; 5 if full)")
+    parser.add_argument("--out", metavar="DIR", help="folder to write (experiment-NAME)")
+    parser.add_argument("--resume", action="store_true", help="go on with a run of the same grid in that folder")
+    parser.add_argument(
+        "--report-only", action="store_true", help="write pictures and claim.md anew from its results.jsonl"
+    )
 
 
 def _table(parser: argparse.ArgumentParser) -> None:

@@ -182,11 +182,47 @@ def ledger(arguments: Namespace) -> None:
         print(f"{float(left):12.6g}  left of the ledger's limit, epsilon {account.limit.epsilon:g} at that delta")
 
 
+def experiment(arguments: Namespace) -> None:
+    """Run an experiment, or report on one that was run."""
+    from discreet.experiments import catalogue, runner
+
+    if arguments.list:
+        for name, summary in catalogue.NAMES.items():
+            print(f"{name:14} {summary}")
+        return
+    if not arguments.name:
+        raise BadSetting("Name an experiment; `discreet experiment --list` says which there are.")
+    catalogue.find(arguments.name)
+    folder = Path(arguments.out or f"experiment-{arguments.name}")
+    if arguments.report_only:
+        runner.report(folder, name=arguments.name)
+    elif not arguments.data:
+        raise BadSetting("--data is missing: the folder that holds adult.csv and adult-domain.json.")
+    else:
+        arguments.out = str(folder)  # where to go on from, should it be interrupted
+        console = Console()
+        runner.run(
+            arguments.name,
+            data=arguments.data,
+            out=folder,
+            size=arguments.size,
+            seeds=arguments.seeds,
+            resume=arguments.resume,
+            progress=console,
+        )
+        console.close()
+    text = (folder / "claim.md").read_text(encoding="utf-8")
+    print("\n".join(line for line in text.splitlines() if line.startswith(("## Finding", "- **Here"))))
+    print(f"Wrote {folder / 'claim.md'} and its pictures. These are errors against the truth: NOT private.")
+
+
 def interrupted(arguments: Namespace) -> str:
     """What to say after Ctrl-C, once private files are removed."""
     clean_up()
     text = "\nInterrupted."
     out = getattr(arguments, "out", None)
+    if arguments.command == "experiment":
+        return text + (f" {out} keeps every finished cell: run the same again with --resume." if out else "")
     if not out or not (Path(out) / "unfinished.json").is_file():
         return text + " Nothing was spent."
     try:

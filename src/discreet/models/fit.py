@@ -121,6 +121,7 @@ def fit(
                 least, best = risk, done
                 kept.clear()
             kept.append((done, jnp.array(state.average)))
+            progress.fitted(risk, partial(probabilities, domain, kept[-1][1]))
             check = done + max(_STRETCH, done // 16)
             if done >= settings.max_steps or done >= settings.overrun * best + 4 * _STRETCH:
                 break

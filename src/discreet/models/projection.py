@@ -81,6 +81,7 @@ def project(
         limit = min(settings.steps, int(state[3]) + _STRETCH)
         state = _stretch(domain, settings, state, limit, targets)
         progress.step(int(state[3]))
+        progress.fitted(float(state[4]), partial(probabilities, domain, state[0], settings.transform))
     return jnp.asarray(state[0]), int(state[3])
 
 

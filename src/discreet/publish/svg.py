@@ -260,6 +260,31 @@ def lines(
     return _picture(body, words, size)
 
 
+def heat(
+    table: Sequence[Sequence[float]], words: Words, *, across: Sequence[str], down: Sequence[str], cell: Size = (84, 38)
+) -> str:
+    """A table of numbers, each on a colour as strong as its logarithm is large; what is no number stays empty."""
+    found = [value for line in table for value in line if _drawable(value, True)]
+    shade = Axis.around(found, 0.08, 0.6, log=True)
+    left = 18 + _CHARACTER * max(map(len, down))
+    body = [_text(12, 36, words.y)]
+    for row, (name, line) in enumerate(zip(down, table, strict=True)):
+        top = 46 + row * cell[1]
+        body.append(_text(left - 6, top + cell[1] / 2 + 4, name, "end"))
+        for column, value in enumerate(line):
+            if not math.isfinite(value):
+                continue
+            x, strength = left + column * cell[0], shade.at(value) if value > 0 else 0.08
+            place = f'x="{x:.1f}" y="{top:.1f}" width="{cell[0] - 2}" height="{cell[1] - 2}"'
+            body.append(f'<rect class="f1" opacity="{strength:.2f}" {place}/>')
+            body.append(_text(x + cell[0] / 2 - 1, top + cell[1] / 2 + 3, f"{value:.4g}", "middle"))
+    under = 46 + len(table) * cell[1] + 14
+    body += [_text(left + (at + 0.5) * cell[0] - 1, under, name, "middle") for at, name in enumerate(across)]
+    right = left + len(across) * cell[0]
+    body.append(_text((left + right) / 2, under + 20, words.x, "middle"))
+    return _picture(body, words, (max(560.0, right + 14), under + 32))
+
+
 def legend(entries: Sequence[tuple[str, str, int]], *, width: int = 720) -> str:
     """A key of its own for several charts: (bar, line, dot or whisker; name; number of the colour)."""
     key, bottom = _legend(entries, 16, width)

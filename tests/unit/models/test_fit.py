@@ -1,4 +1,6 @@
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +13,7 @@ from discreet.models import fit, projection, tiles, transform
 from discreet.models.fit import FitSettings
 from discreet.models.projection import ProjectionSettings
 from discreet.privacy.curator import Measurement
+from discreet.progress import Progress
 from discreet.queries.threshold import Threshold
 
 DOMAIN = Domain({"a": 5, "b": 2, "c": 7, "d": 1})
@@ -111,6 +114,29 @@ def test_the_fit_stops_and_beats_its_measurements() -> None:
     product = (x[0:5][:, None, None] * x[5:7][None, :, None] * x[7:14][None, None, :]).mean(axis=3).reshape(-1)
     fitted = np.abs(product * 2000 - truth[0]).mean()
     assert fitted < 0.5 * np.abs(noisy[0].counts - truth[0]).mean()
+
+
+def test_whoever_listens_can_see_the_rows_on_the_way() -> None:
+    class Listener(Progress):
+        def __init__(self) -> None:
+            self.losses: list[float] = []
+            self.rows: list[np.ndarray[Any, Any]] = []
+
+        def fitted(self, loss: float, rows: Callable[[], Any]) -> None:
+            self.losses.append(loss)
+            self.rows.append(np.asarray(rows()))
+
+    heard, settings = Listener(), ProjectionSettings(rate=0.01, steps=600, tolerance=0.0)
+    start = projection.start(DOMAIN, 30, settings.transform, 0)
+    found = measured(sets=[("a", "b"), ("b", "c")])
+    parameters, _ = projection.project(DOMAIN, start, found, total=300, settings=settings, progress=heard)
+    assert len(heard.losses) == 3
+    assert heard.losses[0] > heard.losses[-1] >= 0
+    assert np.array_equal(heard.rows[-1], np.asarray(projection.probabilities(DOMAIN, parameters, settings.transform)))
+    heard, constants = Listener(), FitSettings(max_steps=40)
+    fit.fit(DOMAIN, fit.start(DOMAIN, 30, constants, 0), found, total=300, settings=constants, seed=0, progress=heard)
+    assert len(heard.losses) > 1
+    assert np.allclose(heard.rows[-1][:5].sum(axis=0), 1, atol=1e-5)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -27,6 +27,8 @@ PICTURES = {
     "gaps": svg.lines([Series("a", [(0, math.nan), (1, math.inf), (2, 1)], [(math.nan, 1)] * 3)], WORDS),
     "no lines": svg.lines([Series("a", [])], WORDS, log_x=True),
     "many lines": svg.lines([Series(f"series {n}", [(0, n), (1, n)]) for n in range(20)], WORDS),
+    "heat": svg.heat([[1e-4, 0.2, math.nan], [0, 1, 3]], WORDS, across=["4", HOSTILE, "64"], down=["1", HOSTILE]),
+    "empty heat": svg.heat([[math.nan]], WORDS, across=["4"], down=["1"]),
     "legend": svg.legend([(kind, HOSTILE, 1) for kind in ("bar", "line", "dot", "whisker")]),
 }
 

@@ -1,0 +1,87 @@
+"""results.jsonl: one line for each finished cell, with where, when and with what it was measured."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from discreet.errors import BadData, BadSetting
+from discreet.experiments.experiment import Cell, Row
+
+RESULTS = "results.jsonl"
+_ROOT = Path(__file__).parents[3]
+
+Entry = dict[str, Any]
+
+
+def environment() -> dict[str, Any]:
+    """Commit (None outside a checkout of the project), versions and hardware."""
+    commit = None
+    if (_ROOT / ".git").exists():
+        changed = _git("status", "--porcelain", "--untracked-files=no", "--", "src")
+        commit = _git("rev-parse", "--short", "HEAD") + (" with changes" if changed else "")
+    return {
+        "commit": commit or None,
+        "versions": {name: version(name) for name in ("discreet", "numpy", "jax", "duckdb")},
+        "cores": os.cpu_count(),
+        "machine": platform.machine(),
+    }
+
+
+def _git(*words: str) -> str:
+    return subprocess.run(["git", *words], cwd=_ROOT, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def load(path: Path) -> list[Entry]:
+    """All finished cells. A last line that an interruption cut short is left out."""
+    entries: list[Entry] = []
+    lines = path.read_text(encoding="utf-8").split("\n")
+    for number, line in enumerate(lines[:-1], start=1):  # what follows the last newline is unfinished
+        try:
+            entry = json.loads(line)
+        except json.JSONDecodeError:
+            entry = None
+        if not isinstance(entry, dict) or not {"experiment", "grid", "dataset", "setting", "seed"} <= set(entry):
+            raise BadData(f"{path}, line {number}, is not a result; remove the line, and run again with --resume.")
+        entries.append(entry)
+    return entries
+
+
+def mend(path: Path) -> None:
+    """Cut off a last line without an end, so that the next one starts afresh."""
+    content = path.read_bytes()
+    whole = content[: content.rfind(b"\n") + 1]
+    if whole != content:
+        path.write_bytes(whole)
+
+
+def append(path: Path, entry: Entry) -> None:
+    """Add one line, and have it on disk."""
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(entry) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise BadSetting(f"{path} cannot be written: {error.strerror or error}. Run again with --resume.") from None
+
+
+def key_of(entry: Entry) -> str:
+    """The key of the cell that an entry is the result of."""
+    return Cell(entry["dataset"], entry["setting"], entry["seed"]).key
+
+
+def rows(entries: list[Entry]) -> list[Row]:
+    """Finished cells as flat dictionaries; refused ones are left out."""
+    return [
+        {"dataset": entry["dataset"], "seed": entry["seed"], "seconds": entry["seconds"]}
+        | entry["setting"]
+        | entry["figures"]
+        for entry in entries
+        if entry.get("figures") is not None
+    ]

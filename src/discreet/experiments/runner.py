@@ -1,0 +1,138 @@
+"""Running an experiment cell by cell into a folder that can be resumed, and reporting from its results alone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from discreet import _check
+from discreet.errors import BadData, BadSetting, BadWorkload
+from discreet.experiments import claim, record
+from discreet.experiments.catalogue import find
+from discreet.experiments.experiment import SIZES, Cell, Experiment
+from discreet.progress import SILENT, Progress
+from discreet.publish.svg import standalone
+
+if TYPE_CHECKING:
+    from discreet.data.table import Table
+
+
+def run(
+    name: str,
+    *,
+    data: str | Path,
+    out: str | Path,
+    size: str = "default",
+    seeds: int | None = None,
+    resume: bool = False,
+    progress: Progress = SILENT,
+) -> Path:
+    """Run every cell that is not finished yet, then report. Returns the folder.
+
+    Args:
+        name: Of the experiment.
+        data: Folder with adult.csv, adult-domain.json and so on.
+        out: Folder for results.jsonl, pictures and claim.md.
+        size: tiny, quick, default or full.
+        seeds: Independent repetitions; the size's own number by default.
+        resume: Continue an earlier run of the same size; without it a folder that holds results is refused.
+        progress: Hears how many cells are done.
+
+    Raises:
+        BadData: A file of a dataset is missing.
+        BadSetting: The folder holds results and `resume` was not asked for, or they are of another run.
+    """
+    experiment = find(name)
+    _check.one_of("The size of the grid", size, SIZES)
+    many = SIZES[size] if seeds is None else seeds
+    _check.whole("seeds", many)
+    cells = experiment.cells(size, many)
+    _require_data(Path(data), {cell.dataset for cell in cells})
+    folder = Path(out)
+    done = _earlier(folder / record.RESULTS, name, size, resume)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadSetting(f"{out} cannot be written: {error.strerror or error}.") from None
+    common = {"experiment": name, "grid": size, "seeds": many, **record.environment()}
+    tables: dict[str, Table] = {}
+    left = [cell for cell in cells if cell.key not in done]
+    progress.stage(f"{name}, {size} grid", len(cells))
+    for number, cell in enumerate(left, start=len(cells) - len(left)):
+        progress.step(number, f"now {cell}")
+        if cell.dataset not in tables:
+            tables[cell.dataset] = _read(Path(data), cell.dataset)
+        record.append(folder / record.RESULTS, common | _finished(experiment, cell, tables[cell.dataset]))
+    report(folder)
+    return folder
+
+
+def report(folder: str | Path, *, name: str | None = None) -> None:
+    """Write the pictures and claim.md anew, from results.jsonl alone.
+
+    Args:
+        folder: That holds it.
+        name: Of the experiment it should be of, if that matters.
+    """
+    path = Path(folder) / record.RESULTS
+    if not path.is_file():
+        raise BadData(f"{path} is not there; run the experiment first.")
+    entries = record.load(path)
+    if not entries:
+        raise BadData(f"{path} holds no finished cell.")
+    experiment = find(entries[-1]["experiment"])
+    if name not in (None, experiment.name):
+        raise BadSetting(f"{path} holds results of the experiment {experiment.name!r}, not {name!r}.")
+    rows = record.rows(entries)
+    pictures = experiment.pictures(rows) if rows else {}
+    for stale in Path(folder).glob("*.svg"):
+        stale.unlink()
+    for title, picture in pictures.items():
+        (Path(folder) / f"{title}.svg").write_text(standalone(picture), encoding="utf-8")
+    (Path(folder) / "claim.md").write_text(claim.render(experiment, entries, list(pictures)), encoding="utf-8")
+
+
+def _finished(experiment: Experiment, cell: Cell, table: Table) -> record.Entry:
+    """One cell as a result; settings that a mechanism refuses are a result too."""
+    began = time.perf_counter()
+    entry: record.Entry = {"dataset": cell.dataset, "setting": cell.setting, "seed": cell.seed, "figures": None}
+    try:
+        entry["figures"] = experiment.measure(table, cell.setting, cell.seed)
+    except (BadSetting, BadWorkload) as error:
+        entry["refused"] = str(error)
+    return entry | {"seconds": round(time.perf_counter() - began, 3)}
+
+
+def _earlier(path: Path, name: str, size: str, resume: bool) -> set[str]:
+    """Keys of the cells that are finished."""
+    if not path.exists():
+        return set()
+    if not resume:
+        raise BadSetting(f"{path} exists: continue it with --resume, or choose another --out.")
+    record.mend(path)
+    entries = record.load(path)
+    for what, wanted in (("experiment", name), ("grid", size)):
+        other = next((entry[what] for entry in entries if entry[what] != wanted), None)
+        if other is not None:
+            raise BadSetting(f"{path} holds results of the {what} {other!r}, not {wanted!r}: choose another --out.")
+    return {record.key_of(entry) for entry in entries}
+
+
+def _files(data: Path, dataset: str) -> tuple[Path, Path]:
+    return data / f"{dataset}.csv", data / f"{dataset}-domain.json"
+
+
+def _require_data(data: Path, datasets: Iterable[str]) -> None:
+    for dataset in sorted(datasets):
+        for path in _files(data, dataset):
+            if not path.is_file():
+                raise BadData(f"{path} is not there; --data takes the folder that holds it.")
+
+
+def _read(data: Path, dataset: str) -> Table:
+    from discreet.data.table import read
+
+    rows, schema = _files(data, dataset)
+    return read(rows, schema=schema)

@@ -1,0 +1,62 @@
+"""docs/reproduction.md, and pictures and claims beside the results it is made from. `make docs` writes it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from discreet.experiments import runner
+from discreet.experiments.catalogue import NAMES, find
+from discreet.experiments.record import RESULTS
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+HEAD = """\
+# The papers' findings, run again
+
+Made by `make docs` from the results in `docs/reproduction/`; each section is an experiment that `discreet experiment
+NAME --data DIR` runs. *The paper* is Avent and Korolova (2023), unless a section says Aydore et al. (2021). `rap-paper`
+is the published recipe and `rap` is ours. A finding is *confirmed* or *refuted* only where a 95 % interval, or a test,
+lies wholly on one side, and two seeds or more were run; otherwise it is *undecided*. Errors here are against the truth,
+so none of this is private.
+
+The committed results are of **quick** grids: ADULT alone, few cells, few seeds, and for `rap-paper` fewer and larger
+steps and fewer relaxed rows than published, as each claim says. They show directions, not the papers' digits. Without
+`--quick` there are more cells, and LOANS; `--full` has the papers' constants and their whole grid.
+
+How these runs came about: `drift` was given 4 seeds, looked at, and then 8, so its intervals are a little optimistic.
+`present` was first begun with 64 marginals as its largest workload; for want of time the quick grid now ends at 16, and
+the few cells with 64 were dropped (at epsilon 0.1, one seed: adaptive 0.153, not adaptive 0.749 like all-zero,
+`gaussian` 0.065, `rap` 0.042). Seconds were measured on a shared machine, some runs were halted for minutes in between,
+and two ran at once for a while: do not read them as speed.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    return "\n".join([HEAD, *(_section(name) for name in NAMES)])
+
+
+def finished() -> list[str]:
+    """Experiments that have results."""
+    return [name for name in NAMES if (DOCS / "reproduction" / name / RESULTS).is_file()]
+
+
+def _section(name: str) -> str:
+    experiment = find(name)
+    heading = f"## {experiment.title}\n\n`{name}`: {experiment.source}.\n"
+    if name not in finished():
+        return f"{heading}\nNot run yet: `discreet experiment {name} --data DIR --quick`.\n"
+    text = (DOCS / "reproduction" / name / "claim.md").read_text(encoding="utf-8")
+    _, *parts = re.split(r"\n\n(?=## )", text)
+    picture = re.search(r"!\[(.*?)\]\((.*?)\)", text)
+    shown = f"\n![{picture[1]}](reproduction/{name}/{picture[2]})\n" if picture else ""
+    told = [part.strip().replace("## ", "### ", 1) for part in parts if part.startswith("## Finding")]
+    more = f"Other pictures, why numbers differ and what was run: [claim.md](reproduction/{name}/claim.md)."
+    return heading + shown + "\n" + "\n\n".join([*told, more]) + "\n"
+
+
+if __name__ == "__main__":
+    for each in finished():
+        runner.report(DOCS / "reproduction" / each)
+    (DOCS / "reproduction.md").write_text(page(), encoding="utf-8")
