@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
-import numpy as np
-
 from discreet.compare.errors import errors
 from discreet.data.table import Table
 from discreet.errors import BadWorkload
@@ -17,6 +15,7 @@ from discreet.experiments.experiment import Figures, Setting
 from discreet.progress import SILENT, Progress
 from discreet.publish.make import release
 from discreet.publish.release import Release
+from discreet.queries import parse
 from discreet.queries.history import HistoryLike
 from discreet.queries.threshold import Threshold
 from discreet.queries.workload import Workload
@@ -75,8 +74,7 @@ def workload(table: Table, setting: Setting, seed: int) -> Workload:
     many = int(setting["thresholds"])
     if many > len(sets):
         raise BadWorkload(f"There are only {len(sets):,} sets of {k} attributes, not {many:,}.")
-    chosen = sorted(np.random.default_rng(seed).choice(len(sets), many, replace=False).tolist())
-    return Workload(domain, [Threshold(sets[at], setting.get("r")) for at in chosen])
+    return Workload(domain, [Threshold(sets[at], setting.get("r")) for at in parse.drawn(len(sets), many, seed)])
 
 
 def make(

@@ -68,6 +68,11 @@ def _from_text(text: str, domain: Domain, seed: int) -> Workload:
     return Workload(domain, [threshold(entry, domain) for entry in text.split(";") if entry.strip()])
 
 
+def drawn(sets: int, many: int, seed: int) -> list[int]:
+    """Which of so many sets of attributes, in schema order, `random:k:m` keeps."""
+    return sorted(int(at) for at in np.random.default_rng(seed).choice(sets, many, replace=False))
+
+
 def _short_form(match: re.Match[str], domain: Domain, seed: int) -> list[Threshold]:
     k, many, r = (int(match[name]) if match[name] else None for name in ("k", "many", "r"))
     if not k or k > len(domain):
@@ -85,7 +90,7 @@ def _short_form(match: re.Match[str], domain: Domain, seed: int) -> list[Thresho
         raise BadWorkload(f"{match[0]}: there are only {sets:,} sets of {k} attributes.")
     if sets > _MOST_SETS:
         raise BadWorkload(f"{match[0]}: drawing from {sets:,} sets is more than the {_MOST_SETS:,} supported.")
-    kept = sorted(int(i) for i in np.random.default_rng(seed).choice(sets, many, replace=False))
+    kept = drawn(sets, many, seed)
     every = combinations(domain.attributes, k)
     chosen, before = [], 0
     for index in kept:
