@@ -20,8 +20,8 @@ demo: $(BIN)/discreet  ## private answers and synthetic rows for an invented pop
 	@rm -rf demo-release
 	$(BIN)/discreet demo --out demo-release
 
-test: $(VENV)/dev  ## every test that needs no data
-	$(BIN)/python -m pytest
+test: $(VENV)/dev  ## every test that needs no data, on all cores
+	$(BIN)/python -m pytest --numprocesses auto --dist loadscope
 
 lint: $(VENV)/dev  ## format, lint and types
 	$(BIN)/ruff format --check .
