@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from discreet.experiments.experiment import Row
-from discreet.publish.svg import Series
+from discreet.publish.svg import Series, Words
 
 Key = tuple[Any, ...]
 
@@ -62,6 +62,11 @@ def line(name: str, rows: Iterable[Row], x: str, y: str = "max_error") -> Series
 def lines_of(found: Iterable[Series]) -> list[Series]:
     """Those that have points."""
     return [series for series in found if series.points]
+
+
+def over_seeds(title: str, x: str, y: str = "largest error, fraction of rows") -> Words:
+    """The texts of a chart of such lines."""
+    return Words(title, "Mean over seeds, with the smallest and the largest; lower is better.", x, y)
 
 
 def spread(rows: Sequence[Row], name: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from discreet.compare.future import errors_by_threshold
 from discreet.data.table import Table
 from discreet.experiments import past, trial
-from discreet.experiments.chart import grouped, line, lines_of, mean, values, where
+from discreet.experiments.chart import grouped, line, lines_of, mean, over_seeds, values, where
 from discreet.experiments.claim import Finding, judged, ratio
 from discreet.experiments.experiment import Experiment, Figures, Row, Setting
 from discreet.publish.svg import Series, Words, lines
@@ -69,9 +69,8 @@ def _pictures(rows: Sequence[Row]) -> dict[str, str]:
             line(mechanism, where(some, mechanism=mechanism), "gamma", "future_error")
             for mechanism in ("rap-paper", "rap", "all-zero")
         )
-        words = Words(
+        words = over_seeds(
             f"Future error by drift on 1-of-3 thresholds of {dataset}, epsilon 0.1",
-            "Mean over seeds, with the smallest and the largest.",
             "gamma",
             "largest error on a future threshold, mean",
         )

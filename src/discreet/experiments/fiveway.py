@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from discreet.experiments import trial
-from discreet.experiments.chart import adaptive, best, grouped, line, lines_of, spread, values, where
+from discreet.experiments.chart import adaptive, best, grouped, line, lines_of, over_seeds, spread, values, where
 from discreet.experiments.claim import NOT_PRIVATE, Finding, judged, pairs, ratio
 from discreet.experiments.experiment import Experiment, Row, Setting
-from discreet.publish.svg import Words, lines
+from discreet.publish.svg import lines
 
 _EPSILONS = {"tiny": (1.0,), "quick": (0.1, 1.0), "default": (0.1, 0.5, 1.0), "full": (0.05, 0.1, 0.15, 0.2, 0.5, 1.0)}
 _THRESHOLDS = {"tiny": (2,), "quick": (16,), "default": (16,), "full": (2, 4, 8, 16, 32, 64, 128, 256, 512)}
@@ -48,12 +48,7 @@ def _pictures(rows: Sequence[Row]) -> dict[str, str]:
     made = {}
     for (dataset, k, r, many), some in grouped(rows, "dataset", "k", "r", "thresholds").items():
         what = f"{many} {k}-way marginals (filtered)" if k == r else f"{many} {r}-of-{k} thresholds"
-        words = Words(
-            f"Largest error on {what} of {dataset}",
-            "Mean over seeds, with the smallest and the largest; lower is better.",
-            "epsilon",
-            "largest error, fraction of rows",
-        )
+        words = over_seeds(f"Largest error on {what} of {dataset}", "epsilon")
         series = lines_of(line(name, found, "epsilon") for name, found in _kinds(some).items())
         made[f"{dataset}-{r}-of-{k}-{many}"] = lines(series, words, log_x=True, log_y=True)
     return made

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from discreet.compare.future import future_errors
 from discreet.data.table import Table
 from discreet.experiments import past, trial
-from discreet.experiments.chart import adaptive, best, line, lines_of, spread, values, where
+from discreet.experiments.chart import adaptive, best, line, lines_of, over_seeds, spread, values, where
 from discreet.experiments.claim import NOT_PRIVATE, Finding, judged, pairs, ratio
 from discreet.experiments.experiment import Experiment, Figures, Row, Setting
 from discreet.publish.svg import Words, lines
@@ -85,9 +85,8 @@ def _rap(rows: Sequence[Row]) -> list[Row]:
 
 
 def _words(dataset: str, what: str) -> Words:
-    return Words(
+    return over_seeds(
         f"Future error on 1-of-3 thresholds of {dataset}, {what}, epsilon 0.1",
-        "Mean over seeds, with the smallest and the largest; lower is better.",
         "thresholds in the history",
         "largest error on a future threshold, mean",
     )

@@ -9,12 +9,12 @@ import numpy as np
 from discreet.compare.errors import errors
 from discreet.data.table import Table
 from discreet.experiments import trial
-from discreet.experiments.chart import line, lines_of, mean, values, where
+from discreet.experiments.chart import line, lines_of, mean, over_seeds, values, where
 from discreet.experiments.claim import Finding, judged, pairs, ratio
 from discreet.experiments.experiment import Experiment, Figures, Row, Setting
 from discreet.models.rounded import RoundedRows
 from discreet.publish import rows as synthetic
-from discreet.publish.svg import Words, lines
+from discreet.publish.svg import lines
 
 COPIES = (1, 2, 5, 10, 20, 50)
 _THRESHOLDS = {"tiny": 2, "quick": 16, "default": 16, "full": 64}
@@ -60,11 +60,9 @@ def _pictures(rows: Sequence[Row]) -> dict[str, str]:
                 some = where(flat, dataset=dataset, epsilon=epsilon, mechanism=mechanism)
                 names = {"independent": "independent", "systematic": "systematic", "max_error": "before rounding"}
                 series = lines_of(line(name, some, "copies", figure) for figure, name in names.items())
-                words = Words(
+                words = over_seeds(
                     f"{mechanism}: largest error of rounded rows, {dataset}, epsilon {epsilon:g}",
-                    "Mean over seeds, with the smallest and the largest; lower is better.",
                     "rows drawn from each relaxed row",
-                    "largest error, fraction of rows",
                 )
                 if series:
                     made[f"{mechanism}-{dataset}-epsilon-{epsilon:g}"] = lines(series, words, log_x=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from discreet.experiments import trial
-from discreet.experiments.chart import adaptive, best, line, lines_of, spread, values, where
+from discreet.experiments.chart import adaptive, best, line, lines_of, over_seeds, spread, values, where
 from discreet.experiments.claim import NOT_PRIVATE, Finding, judged, pairs, ratio
 from discreet.experiments.experiment import Experiment, Row, Setting
-from discreet.publish.svg import Words, lines
+from discreet.publish.svg import lines
 
 _EPSILONS = {"tiny": (1.0,), "quick": (0.1, 1.0), "default": (0.01, 0.1, 1.0), "full": (0.01, 0.1, 1.0)}
 _THRESHOLDS = {"tiny": (2,), "quick": (1, 4, 16), "default": (1, 4, 16), "full": (1, 4, 16, 64, 256)}
@@ -51,11 +51,9 @@ def _pictures(rows: Sequence[Row]) -> dict[str, str]:
         for epsilon in reversed(values(rows, "epsilon")):
             some = where(rows, dataset=dataset, epsilon=epsilon)
             series = lines_of(line(name, found, "thresholds") for name, found in _kinds(some).items())
-            words = Words(
+            words = over_seeds(
                 f"Largest error on random 3-way marginals of {dataset}, epsilon {epsilon:g}",
-                "Mean over seeds, with the smallest and the largest; lower is better.",
                 "marginals in the workload",
-                "largest error, fraction of rows",
             )
             if series:
                 made[f"{dataset}-epsilon-{epsilon:g}"] = lines(series, words, log_x=True, log_y=True)

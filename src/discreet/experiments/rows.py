@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from discreet.experiments import trial
-from discreet.experiments.chart import grouped, line, lines_of, mean, values, where
+from discreet.experiments.chart import grouped, line, lines_of, mean, over_seeds, values, where
 from discreet.experiments.claim import Finding, judged, pairs, ratio
 from discreet.experiments.experiment import Experiment, Row, Setting
-from discreet.publish.svg import Words, lines
+from discreet.publish.svg import lines
 
 _ROWS = {
     "tiny": (10, 20),
@@ -46,11 +46,8 @@ def _pictures(rows: Sequence[Row]) -> dict[str, str]:
     for dataset in values(rows, "dataset"):
         some = where(rows, dataset=dataset)
         for figure, what in (("max_error", "largest error, fraction of rows"), ("seconds", "seconds")):
-            words = Words(
-                f"{what.split(',')[0].capitalize()} by relaxed rows on {dataset}, epsilon 0.1",
-                "Mean over seeds, with the smallest and the largest.",
-                "relaxed rows n'",
-                what,
+            words = over_seeds(
+                f"{what.split(',')[0].capitalize()} by relaxed rows on {dataset}, epsilon 0.1", "relaxed rows n'", what
             )
             series = lines_of(line(name, found, "rows", figure) for name, found in _named(some).items())
             made[f"{dataset}-{'error' if figure == 'max_error' else figure}"] = lines(
