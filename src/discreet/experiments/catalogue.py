@@ -10,6 +10,7 @@ from discreet.experiments.experiment import Experiment
 NAMES = {
     "present": "present error of every mechanism by epsilon and workload size",
     "schedule": "error over rounds T and queries per round K",
+    "rule": "what rap measures by default, beside other orders and schedules",
     "filtering": "filtered against unfiltered marginals, with a likelihood-ratio test",
     "thresholds": "r-of-4 thresholds, r from 1 to 4",
     "rows": "relaxed rows n' against error and time",

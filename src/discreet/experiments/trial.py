@@ -88,7 +88,7 @@ def make(
 ) -> Release:
     """A release as a setting says."""
     named = {name: setting[name] for name in ("rounds", "per_round", "rows") if name in setting}
-    further: Setting = {name: setting[name] for name in ("steps", "rate", "max_steps") if name in setting}
+    further: Setting = {name: setting[name] for name in ("steps", "rate", "max_steps", "order") if name in setting}
     return release(
         table,
         workload,
