@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from discreet.experiments import runner
+from discreet.experiments import claim, record, runner
 from discreet.experiments.catalogue import NAMES, find
 from discreet.experiments.record import RESULTS
 
@@ -34,12 +34,28 @@ and two ran at once for a while: do not read them as speed.
 
 def page() -> str:
     """The whole page."""
-    return "\n".join([HEAD, *(_section(name) for name in NAMES)])
+    return "\n".join([HEAD, _table(), *(_section(name) for name in NAMES)])
 
 
 def finished() -> list[str]:
     """Experiments that have results."""
     return [name for name in NAMES if (DOCS / "reproduction" / name / RESULTS).is_file()]
+
+
+def _table() -> str:
+    """Every finding in a line."""
+    text = "## In short\n\n| experiment | who says so | what | for | ratio or test | verdict |\n" + "|---" * 6 + "|\n"
+    for name in finished():
+        experiment = find(name)
+        entries = record.load(DOCS / "reproduction" / name / RESULTS)
+        anchor = re.sub(r"[^\w -]", "", experiment.title.lower()).replace(" ", "-")
+        for finding in claim.findings(experiment, record.rows(entries)):
+            subject = re.search(r"`[\w-]+`", finding.ours)
+            text += (
+                f"| [{name}](#{anchor}) | {finding.whose.lower()} | {finding.paper} | "
+                f"{subject[0] if subject else ''} | {finding.figure} | **{finding.verdict}** |\n"
+            )
+    return text
 
 
 def _section(name: str) -> str:

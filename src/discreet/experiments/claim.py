@@ -38,6 +38,7 @@ class Finding:
         verdict: confirmed, refuted or undecided.
         why: The rule that decided, or why it did not.
         whose: Who says so: the paper, or we.
+        figure: The number that decided.
     """
 
     paper: str
@@ -45,6 +46,7 @@ class Finding:
     verdict: str
     why: str
     whose: str = "The paper"
+    figure: str = "not run"
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,7 @@ def judged(
     rule = f"Confirmed if the whole {CONFIDENCE:.0%} interval lies {side}, refuted if all of it lies on the other side."
     if verdict == UNDECIDED:
         rule += " It does neither" + (": one pair has no interval." if found.pairs < 2 else ": more seeds may decide.")
-    return Finding(paper, f"{what}: {found}.", verdict, rule, whose)
+    return Finding(paper, f"{what}: {found}.", verdict, rule, whose, str(found))
 
 
 def render(experiment: Experiment, entries: Sequence[Entry], pictures: Sequence[str]) -> str:

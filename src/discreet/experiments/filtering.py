@@ -93,10 +93,11 @@ def _queries(rows: Sequence[Row], who: str) -> Finding:
         f"(F-test {test.f_p_value:.2g}); filtering shifts the error by {test.shift:+.4f} on average; adjusted R² "
         f"{test.adjusted_r2:.2f}, {test.observations} runs."
     )
-    if test.f_p_value > _LEVEL:
-        return Finding(paper, ours, UNDECIDED, f"{_RULE} It is above {_LEVEL:g}: no effect is established.")
     verdict = CONFIRMED if test.shift > 0 else REFUTED
-    return Finding(paper, ours, verdict, f"{_RULE} It is below {_LEVEL:g}, so the sign of the mean shift decides.")
+    why = f"It is below {_LEVEL:g}, so the sign of the mean shift decides."
+    if test.f_p_value > _LEVEL:
+        verdict, why = UNDECIDED, f"It is above {_LEVEL:g}: no effect is established."
+    return Finding(paper, ours, verdict, f"{_RULE} {why}", figure=test.short)
 
 
 def _size(rows: Sequence[Row], who: str) -> Finding:
@@ -108,12 +109,11 @@ def _size(rows: Sequence[Row], who: str) -> Finding:
         f"{who}: p = {test.p_value:.2g} (F-test {test.f_p_value:.2g}), shift {test.shift:+.4f}, adjusted R² "
         f"{test.adjusted_r2:.2f}."
     )
-    if test.f_p_value > _LEVEL:
-        return Finding(
-            paper, ours, UNDECIDED, f"{_RULE} It is above {_LEVEL:g}, which does not show that there is none."
-        )
     verdict = CONFIRMED if rows[0]["dataset"] == "adult" else UNDECIDED
-    return Finding(paper, ours, verdict, f"{_RULE} It is below {_LEVEL:g}; only ADULT had an effect in the paper.")
+    why = f"It is below {_LEVEL:g}; only ADULT had an effect in the paper."
+    if test.f_p_value > _LEVEL:
+        verdict, why = UNDECIDED, f"It is above {_LEVEL:g}, which does not show that there is none."
+    return Finding(paper, ours, verdict, f"{_RULE} {why}", figure=test.short)
 
 
 EXPERIMENT = Experiment(

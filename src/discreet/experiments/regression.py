@@ -41,6 +41,11 @@ class Nested:
     shift: float
     observations: int
 
+    @property
+    def short(self) -> str:
+        """What decides, in a few words."""
+        return f"p = {self.f_p_value:.2g} (F-test), shift {self.shift:+.4f}"
+
 
 def design(rows: Sequence[Row], size: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Columns of the restricted model, and those that the full one adds."""
