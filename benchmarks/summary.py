@@ -149,6 +149,13 @@ def scale(entries: list[Entry]) -> str:
             f"{rate:,.0f}, {rate / PAPER_RATE:,.1f} times | {e['peak'] / 1e9:.2f} GB | {e['round']:.1f} s | "
             f"{e['max_error']:.4f} | {e['certificate']:.4f} | {e['evaluation']:.0f} s |\n"
         )
+    for e in latest(entries, "scale", "table", "workload"):
+        if "thresholded_noise" in e:
+            text += (
+                f"\nOn the same `{e['workload']}` of {e['table']} at epsilon {e['epsilon']:g}, answering zero has a "
+                f"largest error of {e['all_zero']:.4f}, and Gaussian noise on whole marginals, with small values dropped, "
+                f"{e['thresholded_noise']:.4f}.\n"
+            )
     return text
 
 
