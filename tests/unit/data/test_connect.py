@@ -135,6 +135,56 @@ def test_no_command_prints_an_address(server: Postgres, tmp_path: Path, capsys: 
         assert not secret(file.read_bytes().decode("utf-8", errors="replace"))
 
 
+URL = f"postgres://{USER}:s3cret@host/db"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [URL],
+        ["answer", URL, "sex=1"],
+        ["report", URL],
+        ["ledger", URL],
+        ["experiment", URL],
+        ["experiment", "drift", "--data", URL],
+        ["evaluate", URL, "--data", "people.csv"],
+        ["release", "people.csv", URL],
+        *(
+            [
+                "release",
+                "people.csv",
+                "--schema",
+                "s",
+                "--workload",
+                "all:1",
+                "--epsilon",
+                "1",
+                "--out",
+                "o",
+                option,
+                URL,
+            ]
+            for option in (
+                "--schema",
+                "--workload",
+                "--out",
+                "--table",
+                "--ledger",
+                "--scratch",
+                "--memory",
+                "--epsilon",
+            )
+        ),
+    ],
+)
+def test_an_address_in_the_wrong_place_is_not_shown(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2
+    printed = capsys.readouterr().err
+    assert not secret(printed)
+
+
 def test_scratch_inside_the_release_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--schema", "s.json", "--workload", "all:1", "--epsilon", "1", "--out", str(tmp_path / "out")]
     assert main(["release", "t.csv", *words, "--scratch", str(tmp_path / "out" / "inside")]) == 2
