@@ -66,8 +66,9 @@ def _find_table(backend: Any, table: str | None) -> tuple[Any, str]:
     known = sorted(veiled(backend.list_tables, complaint))
     if table is None and len(known) == 1:
         table = known[0]
+    shows = f"the database shows this account: {', '.join(known) or 'none'}"
     if table is None:
-        raise BadData(f"Say which table to read, with --table NAME; the database has: {', '.join(known) or 'none'}.")
+        raise BadData(f"Say which table to read, with --table NAME; {shows}.")
     unreadable = "The table cannot be read; the account may lack permission for it."
     if table in known:
         return veiled(lambda: backend.table(table), unreadable), table
@@ -75,7 +76,7 @@ def _find_table(backend: Any, table: str | None) -> tuple[Any, str]:
     places = veiled(backend.list_databases, complaint) if dot else ()
     if inside in places and name in veiled(lambda: backend.list_tables(database=inside), complaint):
         return veiled(lambda: backend.table(name, database=inside), unreadable), table
-    raise BadData(f"There is no table {table!r}; the database has: {', '.join(known) or 'none'}.")
+    raise BadData(f"There is no table {table!r}; {shows}.")
 
 
 def _open_spark(rest: str, table: str | None) -> Source:

@@ -35,6 +35,7 @@ def server() -> Iterator[Postgres]:
             connection.execute(f"create table \"{CANARY}.x\" as select 1 sex, 2 age, '{CANARY}' note")
             connection.execute(f"create role poor login password '{PASSWORD}'")
             connection.execute("grant select on people to poor")
+            connection.execute(f"create role stranger login password '{PASSWORD}'")
             connection.execute("revoke temporary on database postgres from public")
         yield started
 
@@ -100,6 +101,8 @@ def test_the_password_may_come_from_the_environment(server: Postgres, monkeypatc
 def test_an_account_without_temporary_tables_is_told_so(server: Postgres) -> None:
     source = server.url.replace(USER, "poor")
     assert "make temporary tables" in refusal(source, table="people")
+    source = server.url.replace(USER, "stranger")
+    assert "shows this account: none" in refusal(source, table="people")
 
 
 def test_a_server_that_goes_away_and_comes_back(server: Postgres, tmp_path: Path) -> None:
