@@ -65,6 +65,9 @@ def test_addresses_that_lead_nowhere(tmp_path: Path) -> None:
     assert "cannot be reached" in refusal(f"postgres://{USER}:s3cret@127.0.0.1:1/db?connect_timeout=2")
     assert "not understood" in refusal(f"postgres://{USER}:s3cret@[::1/db")
     assert "not understood" in refusal(f"postgres://{USER}@host/db?s3cret={PASSWORD}")
+    for master in ("", "host", "host:port", "local[0]", "local[x]", f"{USER}:s3cret@host"):
+        assert "not understood" in refusal(f"spark://{master}/tmp")
+    assert "does not exist" in refusal(f"spark://local{tmp_path}/none.parquet")
 
 
 def test_a_duckdb_address(tmp_path: Path) -> None:
@@ -79,7 +82,7 @@ def test_a_missing_driver_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark", None)
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
     monkeypatch.setitem(sys.modules, "pyspark.sql.pandas", None)
-    assert "discreet[spark]" in refusal("spark://local/tmp/x.parquet", BadSetting)
+    assert "discreet[spark]" in refusal(f"spark://local{__file__}", BadSetting)
 
 
 def test_tables_are_found_by_name(server: Postgres) -> None:
