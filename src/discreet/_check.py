@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import re
+import sys
 from collections.abc import Iterable
 from fractions import Fraction
 
@@ -49,4 +49,4 @@ def size(name: str, value: str | int) -> int:
 def _is_number(value: object) -> bool:
     if isinstance(value, Fraction):
         return True
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max

@@ -23,7 +23,7 @@ from discreet.data.domain import Domain
 from discreet.data.schema import Schema
 from discreet.data.sparse import Sparse
 from discreet.data.table import Table, read
-from discreet.errors import BadData, BadWorkload, UnknownAttribute
+from discreet.errors import BadData, BadSetting, BadWorkload, UnknownAttribute
 from tests.contract.engines import NAMES, Engines, Given, engines
 from tests.servers import PASSWORD
 
@@ -223,3 +223,16 @@ def refusal(given: Given, schema: Any) -> str:
     assert CANARY not in whole and PASSWORD not in whole
     assert caught.value.__cause__ is None and caught.value.__context__ is None
     return str(caught.value)
+
+
+def test_tables_that_other_sessions_saved(every: Engines) -> None:
+    """Spark's own catalog, unless an owner sets up another, ends with the session."""
+    assert every.spark is not None
+    with pytest.raises(BadData, match=r"no table 'people'.* lasting catalog"):
+        read("spark://local", schema={"sex": 2}, table="people")
+
+
+def test_one_process_asks_one_spark(every: Engines) -> None:
+    assert every.spark is not None
+    with pytest.raises(BadSetting, match="Stop that session"):
+        read("spark://127.0.0.1:7077", schema={"sex": 2}, table="people")

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 import discreet
+from discreet.data.shown import masked, parts, shown
 from discreet.errors import DiscreetError
 
 _DESCRIPTION = (
@@ -102,7 +103,16 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     if rest:  # queries that stand behind an option
         parsed.queries += rest
+    _refuse_stray_addresses(parser, parsed)
     return parsed
+
+
+def _refuse_stray_addresses(parser: argparse.ArgumentParser, parsed: argparse.Namespace) -> None:
+    """Refuse an address where a file or a name belongs: later messages would show it, and a password may be in it."""
+    takes = {"experiment": ()}.get(parsed.command, ("data", "file"))
+    for name, value in vars(parsed).items():
+        if name not in takes and isinstance(value, str) and parts(value):
+            parser.error(f"{shown(value)} is an address, which only DATA can be, and not {name.upper()}")
 
 
 def _carry_out(parsed: argparse.Namespace) -> int:
@@ -122,7 +132,7 @@ class _Parser(argparse.ArgumentParser):
     """Errors that say where help is."""
 
     def error(self, message: str) -> NoReturn:
-        print(f"{self.prog}: {message}\n  See `{self.prog} --help`.", file=sys.stderr)
+        print(f"{self.prog}: {masked(message)}\n  See `{self.prog} --help`.", file=sys.stderr)
         raise SystemExit(2)
 
 

@@ -27,7 +27,7 @@ from discreet.publish.certificate import at_most
 from discreet.publish.make import release as make
 from discreet.publish.release import Release
 from discreet.publish.report import render
-from discreet.publish.store import account_of
+from discreet.publish.store import Folder, account_of
 from discreet.queries import parse
 from discreet.queries.answers import fraction
 
@@ -158,7 +158,8 @@ def report(arguments: Namespace) -> None:
     """Write the report anew and summarise."""
     opened = Release.open(arguments.dir)
     path = Path(arguments.dir) / "report.html"
-    path.write_text(render(opened), encoding="utf-8")
+    with _writing(str(path)):
+        path.write_text(render(opened), encoding="utf-8")
     _summarise(opened, Path(arguments.dir))
 
 
@@ -230,9 +231,7 @@ def interrupted(arguments: Namespace) -> str:
     except DiscreetError:
         return text
     if not spent:
-        for file in Path(out).iterdir():
-            file.unlink()
-        Path(out).rmdir()
+        Folder(Path(out)).discard()
         return text + " Nothing was spent."
     return text + f" {out} is unfinished; it spent rho = {spent:.4g}, which stays spent. See `discreet ledger {out}`."
 

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import ibis
 
+from discreet.data.attended import attended
 from discreet.data.shown import parts
 from discreet.data.source import Source, from_ibis, open_file, veiled
 from discreet.errors import BadData, BadSetting
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_MASTER = re.compile(r"local(\[(\*|[1-9][0-9]{0,3})\])?|[^/\s]+:[0-9]{1,5}")
+_CATALOG = (
+    " Spark shows what other sessions saved only if it has a lasting catalog, such as a Hive metastore: see "
+    "docs/engines.md. Without one, give a path that every machine of the cluster has, as in spark://HOST:PORT/FOLDER."
+)
 
 FORMS = "duckdb://FILE, postgres://USER@HOST:PORT/DATABASE or spark://local/FILE.parquet"
 
@@ -60,14 +68,15 @@ def _open_postgres(address: str, table: str | None) -> Source:
     return from_ibis(rows, identity={"postgres": place, "table": name}, close=connection.close)
 
 
-def _find_table(backend: Any, table: str | None) -> tuple[Any, str]:
+def _find_table(backend: Any, table: str | None, advice: str = "") -> tuple[Any, str]:
     """A table by name, perhaps behind its schema's: `people` or `clinic.people`."""
     complaint = "The database does not tell which tables it has."
     known = sorted(veiled(backend.list_tables, complaint))
     if table is None and len(known) == 1:
         table = known[0]
+    shows = f"the database shows this account: {', '.join(known) or 'none'}"
     if table is None:
-        raise BadData(f"Say which table to read, with --table NAME; the database has: {', '.join(known) or 'none'}.")
+        raise BadData(f"Say which table to read, with --table NAME; {shows}.{advice}")
     unreadable = "The table cannot be read; the account may lack permission for it."
     if table in known:
         return veiled(lambda: backend.table(table), unreadable), table
@@ -75,23 +84,29 @@ def _find_table(backend: Any, table: str | None) -> tuple[Any, str]:
     places = veiled(backend.list_databases, complaint) if dot else ()
     if inside in places and name in veiled(lambda: backend.list_tables(database=inside), complaint):
         return veiled(lambda: backend.table(name, database=inside), unreadable), table
-    raise BadData(f"There is no table {table!r}; the database has: {', '.join(known) or 'none'}.")
+    raise BadData(f"There is no table {table!r}; {shows}.{advice}")
 
 
 def _open_spark(rest: str, table: str | None) -> Source:
-    """`local/FILE.parquet`, `local[4]/FILE.parquet`, or `local` or `HOST:PORT` and the name of a table."""
+    """`local`, `local[4]` or `HOST:PORT`, followed by the path of a Parquet file or to be used with a table's name."""
     master, slash, path = rest.partition("/")
+    file = Path(slash + path)
+    if not _MASTER.fullmatch(master):
+        raise BadData(
+            "The address is not understood; it should look like spark://local/FILE.parquet, or spark://HOST:PORT for a "
+            "table of a cluster; local[4] instead of local takes four threads."
+        )
+    if path and not file.exists():
+        raise BadData(
+            f"{file} does not exist; behind spark://local comes the absolute path of a Parquet file or folder."
+        )
     session = spark_session(master if master.startswith("local") else f"spark://{master}")
     backend = veiled(lambda: ibis.pyspark.connect(session), "The Spark session cannot be used.")
-    if not path:
-        rows, name = _find_table(backend, table)
-        return from_ibis(rows, identity={"spark": master, "table": name})
-    file = Path(slash + path)
-    if not file.exists():
-        raise BadData(
-            f"{file} does not exist; after spark://local comes the absolute path of a Parquet file or folder."
-        )
-    rows = veiled(lambda: backend.read_parquet(str(file)), f"{file} is not a sound Parquet file.")
+    with attended(session):
+        if not path:
+            rows, name = _find_table(backend, table, _CATALOG)
+            return from_ibis(rows, identity={"spark": master, "table": name})
+        rows = veiled(lambda: backend.read_parquet(str(file)), f"{file} is not a sound Parquet file, or out of reach.")
     return from_ibis(rows, identity={"spark": master, "path": str(file.resolve())}, path=file)
 
 
@@ -114,8 +129,14 @@ def spark_session(master: str) -> SparkSession:
         raise BadSetting("Reading through Spark needs pyspark: pip install 'discreet[spark]', and Java.") from None
     running = SparkSession.getActiveSession()
     if running is not None:
+        if _cluster(running.sparkContext.master or "") != _cluster(master):
+            raise BadSetting(
+                "Spark runs elsewhere for this process already, and it cannot do so twice. Stop that session, or read "
+                "this table in a process of its own."
+            )
         return running
     settings = {
+        "spark.log.level": "OFF",  # its messages may quote rows and addresses
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.caseSensitive": "true",
@@ -135,5 +156,9 @@ def spark_session(master: str) -> SparkSession:
         session: SparkSession = veiled(
             builder.getOrCreate, "Spark does not start; check that Java 17 or later is installed, and the address."
         )
-    session.sparkContext.setLogLevel("OFF")  # its messages may quote rows
     return session
+
+
+def _cluster(master: str) -> str:
+    """Where a master is: threads of this machine are all one."""
+    return "local" if master.startswith("local") else master

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from discreet.data.attended import attended
 from discreet.data.engine import BASE, PRIME, Marginal, Stretch, split
 from discreet.data.source import Source, selects_kept_apart, veiled
 
@@ -150,7 +151,8 @@ class Pushed:
     def _fetch(self, query: ir.Table) -> Iterator[pa.RecordBatch]:
         """Run a query and stream its result; Spark hands it over whole."""
         if self._is_spark:
-            return iter(self._backend._session.sql(self._backend.compile(query)).toArrow().to_batches())
+            with attended(self._backend._session):
+                return iter(self._backend._session.sql(self._backend.compile(query)).toArrow().to_batches())
         return iter(self._backend.to_pyarrow_batches(query, chunk_size=FETCHED_ROWS))
 
     def _row(self, query: ir.Table) -> dict[str, Any]:

@@ -57,17 +57,21 @@ class Shelf:
             BadData: The table has changed in between.
         """
         shelf = Shelf(limit, folder.path.parent, folder, lasting=True)
-        table = {"rows": rows, "digest": digest}
-        with scratch.writing(folder.path):
-            if (folder.path / TABLE).is_file():
-                if json.loads((folder.path / TABLE).read_text()) != table:
-                    folder.keep = True
-                    folder.close()
+        table = json.dumps({"rows": rows, "digest": digest}).encode()
+        try:
+            with scratch.writing(folder.path):
+                found = (folder.path / TABLE).read_bytes() if (folder.path / TABLE).is_file() else b""
+                folder.keep = found.endswith(b"}")
+                if not folder.keep:  # new, or cut off before anything was counted
+                    (folder.path / LIST).unlink(missing_ok=True)
+                    _write_private(folder.path / TABLE, table)
+                elif found != table:
                     raise _changed(folder.path)
-                folder.keep = True
-                shelf._reopen()
-            else:
-                _write_private(folder.path / TABLE, json.dumps(table))
+                else:
+                    shelf._reopen()
+        except BaseException:
+            folder.close()
+            raise
         return shelf
 
     @contextmanager
@@ -217,8 +221,8 @@ def _private_file(path: Path, mode: str = "wb") -> BinaryIO:
     return open(path, mode, opener=opener)  # type: ignore[return-value]
 
 
-def _write_private(path: Path, text: str) -> None:
+def _write_private(path: Path, content: bytes) -> None:
     with _private_file(path) as file:
-        file.write(text.encode())
+        file.write(content)
         file.flush()
         os.fsync(file.fileno())

@@ -17,3 +17,8 @@ def shown(source: str) -> str:
     """The source as it may be printed."""
     found = parts(source)
     return source if found is None or found[0] == "duckdb" else f"{found[0]}://..."
+
+
+def masked(text: str) -> str:
+    """A text in which every address is as it may be printed."""
+    return re.sub(r"[A-Za-z][A-Za-z0-9+.-]+://\S*", lambda match: shown(match[0]), text)

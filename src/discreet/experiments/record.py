@@ -17,6 +17,7 @@ RESULTS = "results.jsonl"
 _ROOT = Path(__file__).parents[3]
 
 Entry = dict[str, Any]
+_NEEDED = {"experiment", "grid", "seeds", "dataset", "setting", "seed", "figures", "seconds"}
 
 
 def environment() -> dict[str, Any]:
@@ -40,13 +41,13 @@ def _git(*words: str) -> str:
 def load(path: Path) -> list[Entry]:
     """All finished cells. A last line that an interruption cut short is left out."""
     entries: list[Entry] = []
-    lines = path.read_text(encoding="utf-8").split("\n")
+    lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
     for number, line in enumerate(lines[:-1], start=1):  # what follows the last newline is unfinished
         try:
             entry = json.loads(line)
         except json.JSONDecodeError:
             entry = None
-        if not isinstance(entry, dict) or not {"experiment", "grid", "dataset", "setting", "seed"} <= set(entry):
+        if not isinstance(entry, dict) or not set(entry) >= _NEEDED:
             raise BadData(f"{path}, line {number}, is not a result; remove the line, and run again with --resume.")
         entries.append(entry)
     return entries

@@ -87,11 +87,17 @@ def report(folder: str | Path, *, name: str | None = None) -> None:
         raise BadSetting(f"{path} holds results of the experiment {experiment.name!r}, not {name!r}.")
     rows = record.rows(entries)
     pictures = experiment.pictures(rows) if rows else {}
-    for stale in Path(folder).glob("*.svg"):
-        stale.unlink()
-    for title, picture in pictures.items():
-        (Path(folder) / f"{title}.svg").write_text(standalone(picture), encoding="utf-8")
-    (Path(folder) / "claim.md").write_text(claim.render(experiment, entries, list(pictures)), encoding="utf-8")
+    text = claim.render(experiment, entries, list(pictures))
+    try:
+        for stale in Path(folder).glob("*.svg"):
+            stale.unlink()
+        for title, picture in pictures.items():
+            (Path(folder) / f"{title}.svg").write_text(standalone(picture), encoding="utf-8")
+        (Path(folder) / "claim.md").write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadSetting(
+            f"{folder} cannot be written: {error.strerror or error}. Its results are kept: go on with --report-only."
+        ) from None
 
 
 def _finished(experiment: Experiment, cell: Cell, table: Table) -> record.Entry:

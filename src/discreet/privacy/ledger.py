@@ -11,7 +11,7 @@ import fcntl
 import json
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -200,13 +200,26 @@ def _parse(file: IO[str], path: Path | None) -> Book:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[IO[str]]:
-    with path.open("r+", encoding="utf-8") as file:
+    try:
+        opened = path.open("r+", encoding="utf-8")
+    except OSError as error:
+        raise BadLedger(f"The ledger {path} cannot be written: {error.strerror}.") from None
+    with opened as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield file
 
 
 def _append(file: IO[str], entry: dict[str, Any]) -> None:
-    file.seek(0, os.SEEK_END)
-    file.write(json.dumps(entry) + "\n")
-    file.flush()
-    os.fsync(file.fileno())
+    """Add one line, and have it on disk: the whole line, or nothing of it."""
+    line, end = json.dumps(entry).encode() + b"\n", os.fstat(file.fileno()).st_size
+    try:
+        if os.pwrite(file.fileno(), line, end) < len(line):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.fsync(file.fileno())
+    except OSError as error:
+        with suppress(OSError):
+            os.ftruncate(file.fileno(), end)
+        raise BadLedger(
+            f"The ledger {file.name} cannot be written: {error.strerror}. What it would have paid for was not read. "
+            "Free some of the disk, or choose another place, and run again."
+        ) from None

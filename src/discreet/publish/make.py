@@ -151,7 +151,7 @@ def release(
         ledgers.append(shared)
     folder = None if out is None else Folder.claim(Path(out), plan.mechanism.name, plan.guarantee)
     if folder is not None:
-        ledgers.append(Ledger(relation, path=folder.ledger))
+        ledgers.append(folder.open_ledger(relation))
     entropy = source(seed)
     curator = Curator(
         table, budget=Budget(plan.guarantee.rho, ledgers), neighbours=relation, entropy=entropy, progress=progress

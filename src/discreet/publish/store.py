@@ -14,7 +14,11 @@ While a run goes on the folder holds `unfinished.json` and `ledger.jsonl` instea
 from __future__ import annotations
 
 import json
+import os
 import platform
+import shutil
+import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib.metadata import PackageNotFoundError, version
@@ -28,12 +32,12 @@ import pyarrow.parquet as pq
 from discreet.data.domain import Domain
 from discreet.data.encode import decode
 from discreet.data.schema import Schema
-from discreet.errors import BadRelease
+from discreet.errors import BadLedger, BadRelease
 from discreet.models.noisy import NoisyCounts
 from discreet.models.relaxed import PRECISION, RelaxedRows
 from discreet.models.rounded import Codes, RoundedRows
 from discreet.privacy.curator import Measurement
-from discreet.privacy.ledger import Charge, Limit, read_file, total_of
+from discreet.privacy.ledger import Charge, Ledger, Limit, read_file, total_of
 from discreet.privacy.neighbours import Neighbours
 from discreet.progress import SILENT, Progress
 from discreet.publish.certificate import Certificate
@@ -59,6 +63,10 @@ class Folder:
     @staticmethod
     def require_free(path: Path) -> None:
         """Refuse a place that holds anything."""
+        if (path / "unfinished.json").is_file():
+            raise BadRelease(
+                f"{path} is the record of a run that has not finished, and of what it spent; choose another folder."
+            )
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise BadRelease(f"{path} exists and is not an empty folder; choose another.")
 
@@ -72,6 +80,8 @@ class Folder:
             text = "This run has not finished. What it spent so far is in ledger.jsonl."
             _write_json(path / "unfinished.json", {"unfinished": text, **promised})
         except OSError as error:
+            with suppress(OSError):
+                Folder(path).discard()
             raise BadRelease(f"{path} cannot be written: {error.strerror}. Nothing was spent.") from None
         return Folder(path)
 
@@ -80,9 +90,30 @@ class Folder:
         """Where the run's charges go while it runs."""
         return self.path / "ledger.jsonl"
 
+    def open_ledger(self, neighbours: Neighbours) -> Ledger:
+        """Start the run's own ledger; where there is no room for one, nothing was spent, and the folder goes."""
+        try:
+            return Ledger(neighbours, path=self.ledger)
+        except BadLedger:
+            self.discard()
+            raise
+
+    def discard(self) -> None:
+        """Remove the folder of a run that has spent nothing."""
+        for file in self.path.iterdir():
+            file.unlink()
+        self.path.rmdir()
+
     def finish(self, release: Release, progress: Progress = SILENT) -> None:
-        """Write everything, then take the marks of an unfinished run away."""
-        write(release, self.path, progress)
+        """Write everything, then take the marks of an unfinished run away.
+
+        Raises:
+            BadRelease: There is no room. What was paid for is written to the system's temporary folder instead.
+        """
+        try:
+            write(release, self.path, progress)
+        except OSError as error:
+            raise _rescued(release, self.path, error) from None
         (self.path / "unfinished.json").unlink()
         self.ledger.unlink(missing_ok=True)
 
@@ -90,6 +121,25 @@ class Folder:
 def save(release: Release, path: Path) -> None:
     """Write a release that was made in memory."""
     Folder.claim(path, release.mechanism, release.guarantee).finish(release)
+
+
+def _rescued(release: Release, path: Path, error: OSError) -> BadRelease:
+    """Write a release somewhere else, and say where."""
+    reason = os.strerror(error.errno) if error.errno else type(error).__name__
+    place = None
+    try:
+        place = Path(tempfile.mkdtemp(prefix="discreet-release-"))
+        write(release, place)
+    except OSError:
+        shutil.rmtree(place or "", ignore_errors=True)
+        return BadRelease(
+            f"{path} cannot be written ({reason}), nor can the system's temporary folder, so the release is lost. What "
+            f"was charged stays charged: see `discreet ledger {path}`."
+        )
+    return BadRelease(
+        f"{path} cannot be written ({reason}). The finished release is in {place} instead: move it where there is "
+        "room. It was charged once, and needs not be made again."
+    )
 
 
 def write(release: Release, path: Path, progress: Progress = SILENT) -> None:
@@ -201,8 +251,11 @@ def account_of(path: Path) -> Account:
         book = read_file(path)
         return Account(book.charges, book.limit.delta if book.limit else None, book.limit)
     if (path / "unfinished.json").is_file():
-        delta = json.loads((path / "unfinished.json").read_text(encoding="utf-8"))["delta"]
-        return Account(read_file(path / "ledger.jsonl").charges if (path / "ledger.jsonl").is_file() else [], delta)
+        ledger, delta = path / "ledger.jsonl", None
+        with suppress(ValueError, TypeError, KeyError):  # cut off: what was charged is shown all the same
+            delta = json.loads((path / "unfinished.json").read_text(encoding="utf-8"))["delta"]
+        begun = ledger.is_file() and ledger.stat().st_size
+        return Account(read_file(ledger).charges if begun else [], delta)
     described = _read_json(path)
     return Account([Charge.from_json(entry) for entry in described["ledger"]], described["guarantee"]["delta"])
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from discreet import _check
 from discreet.errors import BadWorkload
-from discreet.queries.features import Features, Seed
+from discreet.queries.features import Features, Seed, generator
 from discreet.queries.threshold import Threshold
 
 Floats = NDArray[np.float64]
@@ -60,7 +60,7 @@ class ThresholdDistribution:
         _check.whole("many", many, least=0)
         draw, _ = _SAMPLERS[self.sampling]
         p = np.array(self.features.probabilities)
-        picked = np.sort(draw(p, self.k, many, np.random.default_rng(seed)), axis=1)
+        picked = np.sort(draw(p, self.k, many, generator(seed)), axis=1)
         return tuple(self._threshold(row) for row in picked.tolist())
 
     def every(self) -> Iterator[tuple[Threshold, float]]:

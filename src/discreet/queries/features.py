@@ -59,7 +59,7 @@ class Features:
 
     def shuffled(self, seed: Seed) -> Features:
         """The same probabilities, given to the attributes in a random order."""
-        order = np.random.default_rng(seed).permutation(len(self))
+        order = generator(seed).permutation(len(self))
         return self._with(np.array(self.probabilities)[order])
 
     def drifted(self, gamma: float, seed: Seed) -> Features:
@@ -80,7 +80,7 @@ class Features:
             gamma: From 0 to 1.
             seed: Of the u_i; a generator, or a number.
         """
-        keys = drift_keys(gamma, np.random.default_rng(seed).random(len(self)))
+        keys = drift_keys(gamma, generator(seed).random(len(self)))
         falling = np.argsort(-np.array(self.probabilities), kind="stable")
         changed = np.empty(len(self))
         changed[falling] = np.array(self.probabilities)[falling][np.argsort(-keys, kind="stable")]
@@ -92,6 +92,13 @@ class Features:
         object.__setattr__(moved, "names", self.names)
         object.__setattr__(moved, "probabilities", tuple(probabilities.tolist()))
         return moved
+
+
+def generator(seed: Seed) -> np.random.Generator:
+    """What draws: a generator as it is, or a new one from a number."""
+    if not isinstance(seed, np.random.Generator):
+        _check.whole("seed", seed, least=0)
+    return np.random.default_rng(seed)
 
 
 def drift_keys(gamma: float, u: Floats) -> Floats:

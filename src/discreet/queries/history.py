@@ -201,12 +201,10 @@ def _entry(entry: Any, domain: Domain) -> tuple[Threshold, int]:
     names = entry.get("attributes")
     if set(entry) - {"attributes", "r", "count"} or not isinstance(names, list | tuple):
         raise BadWorkload(f"Only query, or attributes (a list) and r, and count are understood. {HELP}")
-    if not all(isinstance(name, str) for name in names):
-        raise BadWorkload("attributes must be a list of names.")
     return Threshold(tuple(names), entry.get("r")), count
 
 
 def _in_words(text: str, domain: Domain) -> Threshold:
     if "=" in text:
         return parse.query(text, domain, lambda name, value: 0).threshold
-    return parse.threshold(text, domain)
+    return parse.threshold(text, domain, advice=HELP)

@@ -19,14 +19,14 @@ import numpy as np
 
 from discreet import _check
 from discreet.data.domain import Domain
-from discreet.errors import BadWorkload
+from discreet.errors import BadWorkload, DiscreetError
 from discreet.queries.threshold import Query, Threshold
 from discreet.queries.workload import Workload
 
 WorkloadLike = Workload | str | Path | Sequence[Any] | dict[str, Any]
 
-_SHORT = re.compile(r"(?P<kind>all|random):(?P<k>\d+)(?::(?P<many>\d+))?(?:@(?P<r>\d+))?")
-_R_OF = re.compile(r"\s*(?P<r>\d+)\s+of\s*\((?P<inside>.*)\)\s*", re.DOTALL)
+_SHORT = re.compile(r"(?P<kind>all|random):(?P<k>\d{1,9})(?::(?P<many>\d{1,9}))?(?:@(?P<r>\d{1,9}))?")
+_R_OF = re.compile(r"\s*(?P<r>[-+.\d]+)\s+of\s*\((?P<inside>.*)\)\s*", re.DOTALL)
 _MOST_SETS = 10_000_000
 
 HELP = (
@@ -99,7 +99,7 @@ def _short_form(match: re.Match[str], domain: Domain, seed: int) -> list[Thresho
     return [Threshold(names, r) for names in chosen]
 
 
-def threshold(entry: str, domain: Domain) -> Threshold:
+def threshold(entry: str, domain: Domain, *, advice: str = HELP) -> Threshold:
     """Read one threshold in words: `age, sex`, or `2 of (age, sex, race)`."""
     match = _R_OF.fullmatch(entry)
     inside = match["inside"] if match else entry
@@ -107,9 +107,9 @@ def threshold(entry: str, domain: Domain) -> Threshold:
     if any(name not in domain for name in names):
         wrong = next(name for name in names if name not in domain)
         raise BadWorkload(
-            f"{wrong!r} in {entry.strip()!r} is not an attribute; the domain has: {', '.join(domain)}.\n  {HELP}"
+            f"{wrong!r} in {entry.strip()!r} is not an attribute; the domain has: {', '.join(domain)}.\n  {advice}"
         )
-    return Threshold(tuple(names), int(match["r"]) if match else None)
+    return Threshold(tuple(names), _needed(match))
 
 
 def load(path: Path, what: str = "workload") -> Any:
@@ -118,7 +118,7 @@ def load(path: Path, what: str = "workload") -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BadWorkload(f"The {what} file {path} cannot be read: {error.strerror}.") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadWorkload(f"The {what} file {path} is not JSON: {error}.") from None
 
 
@@ -127,21 +127,28 @@ def _from_json(source: Any, domain: Domain) -> Workload:
     if not isinstance(entries, list | tuple):
         raise BadWorkload(f"A workload must hold a list of thresholds. {HELP}")
     thresholds, weights = [], []
-    for position, entry in enumerate(entries):
-        if isinstance(entry, Threshold):
-            thresholds.append(entry)
-            weights.append(1.0)
-            continue
-        if isinstance(entry, list | tuple):
-            entry = {"attributes": entry}  # noqa: PLW2901
-        if not isinstance(entry, dict) or set(entry) - {"attributes", "r", "weight"}:
-            raise BadWorkload(f"Threshold {position}: only attributes, r and weight are understood. {HELP}")
-        names = entry.get("attributes")
-        if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
-            raise BadWorkload(f"Threshold {position}: attributes must be a list of names.")
-        thresholds.append(Threshold(tuple(names), entry.get("r")))
-        weights.append(entry.get("weight", 1.0))
+    for position, entry in enumerate(entries, start=1):
+        try:
+            threshold, weight = _entry(entry)
+            Workload(domain, [threshold], [weight])  # refuses names and weights here, where the position is known
+        except DiscreetError as error:
+            raise type(error)(f"Threshold {position}: {error}") from None
+        thresholds.append(threshold)
+        weights.append(weight)
     return Workload(domain, thresholds, weights)
+
+
+def _entry(entry: Any) -> tuple[Threshold, Any]:
+    if isinstance(entry, Threshold):
+        return entry, 1.0
+    if isinstance(entry, list | tuple):
+        entry = {"attributes": entry}
+    if not isinstance(entry, dict) or set(entry) - {"attributes", "r", "weight"}:
+        raise BadWorkload(f"Only attributes, r and weight are understood. {HELP}")
+    names = entry.get("attributes")
+    if not isinstance(names, list | tuple):
+        raise BadWorkload("attributes must be a list of names.")
+    return Threshold(tuple(names), entry.get("r")), entry.get("weight", 1.0)
 
 
 def query(text: str, domain: Domain, code_of: Callable[[str, str], int]) -> Query:
@@ -169,9 +176,16 @@ def query(text: str, domain: Domain, code_of: Callable[[str, str], int]) -> Quer
     if len(values) != len(found):
         raise BadWorkload(f"{text!r} names an attribute twice.")
     attributes = tuple(sorted(values, key=domain.index))
-    threshold = Threshold(attributes, int(match["r"]) if match else None)
+    threshold = Threshold(attributes, _needed(match))
     cell = int(domain.project(attributes).ravel([[values[name] for name in attributes]])[0])
     return Query(threshold, cell)
+
+
+def _needed(match: re.Match[str] | None) -> Any:
+    """How many attributes must match; what is no whole number stays as it is, for `Threshold` to refuse."""
+    if match is None:
+        return None
+    return int(match["r"]) if re.fullmatch(r"[+-]?\d{1,9}", match["r"]) else match["r"]
 
 
 def _unquoted(value: str) -> str:

@@ -37,6 +37,8 @@ class Threshold:
 
     def __init__(self, attributes: Attributes | list[str], r: int | None = None) -> None:
         names = tuple(attributes)
+        if isinstance(attributes, str) or not all(isinstance(name, str) for name in names):
+            raise BadWorkload(f"A threshold's attributes must be a list of names, not {attributes!r}.")
         if not names:
             raise BadWorkload("A threshold needs at least one attribute.")
         if len(set(names)) != len(names):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite
+from sys import float_info
 from typing import Any
 
 from discreet.data.domain import Domain
@@ -42,7 +43,7 @@ class Workload:
             raise BadWorkload(f"There are {len(listed)} thresholds but {len(given)} weights.")
         merged: dict[Threshold, float] = {}
         for threshold, weight in zip(listed, given, strict=True):
-            if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < float("inf"):
+            if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight <= float_info.max:
                 raise BadWorkload(f"The weight of {threshold} must be a positive number, not {weight!r}.")
             names = tuple(sorted(threshold.attributes, key=domain.index))
             domain.project(names).require_addressable()

@@ -35,6 +35,7 @@ def server() -> Iterator[Postgres]:
             connection.execute(f"create table \"{CANARY}.x\" as select 1 sex, 2 age, '{CANARY}' note")
             connection.execute(f"create role poor login password '{PASSWORD}'")
             connection.execute("grant select on people to poor")
+            connection.execute(f"create role stranger login password '{PASSWORD}'")
             connection.execute("revoke temporary on database postgres from public")
         yield started
 
@@ -64,6 +65,9 @@ def test_addresses_that_lead_nowhere(tmp_path: Path) -> None:
     assert "cannot be reached" in refusal(f"postgres://{USER}:s3cret@127.0.0.1:1/db?connect_timeout=2")
     assert "not understood" in refusal(f"postgres://{USER}:s3cret@[::1/db")
     assert "not understood" in refusal(f"postgres://{USER}@host/db?s3cret={PASSWORD}")
+    for master in ("", "host", "host:port", "local[0]", "local[x]", f"{USER}:s3cret@host"):
+        assert "not understood" in refusal(f"spark://{master}/tmp")
+    assert "does not exist" in refusal(f"spark://local{tmp_path}/none.parquet")
 
 
 def test_a_duckdb_address(tmp_path: Path) -> None:
@@ -78,7 +82,7 @@ def test_a_missing_driver_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark", None)
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
     monkeypatch.setitem(sys.modules, "pyspark.sql.pandas", None)
-    assert "discreet[spark]" in refusal("spark://local/tmp/x.parquet", BadSetting)
+    assert "discreet[spark]" in refusal(f"spark://local{__file__}", BadSetting)
 
 
 def test_tables_are_found_by_name(server: Postgres) -> None:
@@ -100,6 +104,8 @@ def test_the_password_may_come_from_the_environment(server: Postgres, monkeypatc
 def test_an_account_without_temporary_tables_is_told_so(server: Postgres) -> None:
     source = server.url.replace(USER, "poor")
     assert "make temporary tables" in refusal(source, table="people")
+    source = server.url.replace(USER, "stranger")
+    assert "shows this account: none" in refusal(source, table="people")
 
 
 def test_a_server_that_goes_away_and_comes_back(server: Postgres, tmp_path: Path) -> None:
@@ -133,6 +139,56 @@ def test_no_command_prints_an_address(server: Postgres, tmp_path: Path, capsys: 
     assert not secret(printed.out + printed.err)
     for file in out.iterdir():
         assert not secret(file.read_bytes().decode("utf-8", errors="replace"))
+
+
+URL = f"postgres://{USER}:s3cret@host/db"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [URL],
+        ["answer", URL, "sex=1"],
+        ["report", URL],
+        ["ledger", URL],
+        ["experiment", URL],
+        ["experiment", "drift", "--data", URL],
+        ["evaluate", URL, "--data", "people.csv"],
+        ["release", "people.csv", URL],
+        *(
+            [
+                "release",
+                "people.csv",
+                "--schema",
+                "s",
+                "--workload",
+                "all:1",
+                "--epsilon",
+                "1",
+                "--out",
+                "o",
+                option,
+                URL,
+            ]
+            for option in (
+                "--schema",
+                "--workload",
+                "--out",
+                "--table",
+                "--ledger",
+                "--scratch",
+                "--memory",
+                "--epsilon",
+            )
+        ),
+    ],
+)
+def test_an_address_in_the_wrong_place_is_not_shown(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2
+    printed = capsys.readouterr().err
+    assert not secret(printed)
 
 
 def test_scratch_inside_the_release_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

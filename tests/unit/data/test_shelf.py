@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -21,8 +22,9 @@ import pytest
 from tests.tables import CodedTable
 
 import discreet.data.table as table_module
-from discreet.data import scratch
+from discreet.data import scratch, shelf
 from discreet.data.engine import Stretch
+from discreet.data.shelf import TABLE
 from discreet.data.sparse import Sparse
 from discreet.data.table import Table, read
 from discreet.errors import BadData, BadSetting
@@ -228,6 +230,36 @@ def test_a_full_disk_is_said_and_the_count_goes_on_later(path: Path, tmp_path: P
     assert len(list((tmp_path / "scratch").iterdir())) == 1
     table = read(path, schema=SIZES, scratch=tmp_path / "scratch")
     assert same(table.counts(SETS), expected())
+
+
+@pytest.mark.parametrize("left", [b"", b'{"rows": 50'])
+def test_a_count_that_was_cut_off_as_it_began_begins_anew(path: Path, tmp_path: Path, left: bytes) -> None:
+    scratch_folder = tmp_path / "scratch"
+    table = read(path, schema=SIZES, scratch=scratch_folder)
+    object.__setattr__(table, "_engine", Stopping(table, 1))
+    with pytest.raises(Stops):
+        table.counts(SETS)
+    table.close()
+    (folder,) = scratch_folder.iterdir()
+    (folder / TABLE).write_bytes(left)
+    again = read(path, schema=SIZES, scratch=scratch_folder)
+    assert again._shelf.get(SETS[0]) is None
+    assert same(again.counts(SETS), expected())
+
+
+def test_a_disk_without_room_for_a_count_is_given_back(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, content: bytes) -> None:
+        path.touch()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(shelf, "_write_private", full)
+        with pytest.raises(BadData, match="is full"):
+            read(path, schema=SIZES, scratch=tmp_path / "scratch")
+    assert list((tmp_path / "scratch").iterdir()) == []
+    assert same(read(path, schema=SIZES, scratch=tmp_path / "scratch").counts(SETS), expected())
 
 
 def test_a_parquet_file_larger_than_the_memory(tmp_path: Path) -> None:

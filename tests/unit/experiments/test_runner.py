@@ -120,10 +120,20 @@ def test_more_seeds_add_to_a_finished_run(data: Path, tmp_path: Path) -> None:
 def test_a_damaged_line_is_named(data: Path, tmp_path: Path) -> None:
     out = runner.run("present", data=data, out=tmp_path / "out", size="tiny")
     path = out / record.RESULTS
-    first, *rest = path.read_text().splitlines(keepends=True)
-    path.write_text(first + "not a result\n" + "".join(rest))
-    with pytest.raises(BadData, match=r"results\.jsonl, line 2, is not a result"):
-        runner.report(out)
+    first, *rest = path.read_bytes().splitlines(keepends=True)
+    for damaged in (b"not a result\n", b"\xff\xfe\n", first.replace(b'"seeds"', b'"seed s"')):
+        path.write_bytes(first + damaged + b"".join(rest))
+        with pytest.raises(BadData, match=r"results\.jsonl, line 2, is not a result"):
+            runner.report(out)
+
+
+def test_a_report_that_cannot_be_written_costs_no_results(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "out" / "claim.md").mkdir(parents=True)
+    with pytest.raises(BadSetting, match="go on with --report-only"):
+        runner.run("present", data=data, out=tmp_path / "out", size="tiny")
+    (tmp_path / "out" / "claim.md").rmdir()
+    runner.report(tmp_path / "out")
+    assert "3 of 3 cells" in (tmp_path / "out" / "claim.md").read_text()
 
 
 @pytest.mark.parametrize("missing", ["adult.csv", "adult-domain.json"])

@@ -1,5 +1,6 @@
 import json
 import multiprocessing
+import os
 from fractions import Fraction
 from pathlib import Path
 
@@ -140,3 +141,20 @@ def test_damaged_ledgers_are_refused(tmp_path: Path) -> None:
         Ledger(WHOSE, path=tmp_path / "no" / "such" / "folder")
     with pytest.raises(BadLedger, match="cannot be read"):
         read_file(tmp_path / "nothing")
+
+
+def test_a_charge_is_on_disk_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "ledger"
+    ledger = Ledger(WHOSE, path=path)
+    ledger.record(GaussianEvent(Fraction(1)), "a")
+    whole, pwrite = path.read_bytes(), os.pwrite
+    with monkeypatch.context() as full:
+        full.setattr(os, "pwrite", lambda file, line, at: pwrite(file, line[: len(line) // 2], at))
+        with pytest.raises(BadLedger, match=r"No space left on device.* not read"):
+            ledger.record(GaussianEvent(Fraction(1)), "b")
+    assert path.read_bytes() == whole
+    ledger.record(GaussianEvent(Fraction(1)), "c")
+    assert [charge.label for charge in read_file(path).charges] == ["a", "c"]
+    path.unlink()
+    with pytest.raises(BadLedger, match="cannot be written"):
+        ledger.record(GaussianEvent(Fraction(1)), "d")

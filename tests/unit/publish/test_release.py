@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,8 +15,9 @@ import pytest
 from tests.readable import SCHEMA, small_rows, small_table
 
 import discreet
-from discreet.errors import BadData, BadRelease, BadSetting, BadWorkload
+from discreet.errors import BadData, BadLedger, BadRelease, BadSetting, BadWorkload
 from discreet.mechanisms import cover
+from discreet.publish import store
 from discreet.publish.release import Release
 from discreet.queries.answers import fraction
 
@@ -202,3 +207,59 @@ def test_models_too_large_for_memory_are_refused() -> None:
     table = discreet.read(pa.table({"a": [0, 1, 2]}), schema={"a": 10**6})
     with pytest.raises(BadWorkload, match="'a' coarser bins"):
         discreet.release(table, "all:1", epsilon=1.0)
+
+
+GAUSSIAN: dict[str, Any] = {"epsilon": 1.0, "mechanism": "gaussian"}
+
+
+def full(monkeypatch: pytest.MonkeyPatch, *places: Path) -> None:
+    """Let nothing but empty files be written in these folders."""
+    written = store._write_json
+
+    def write(path: Path, content: dict[str, object]) -> None:
+        if path.parent in places:
+            path.touch()
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written(path, content)
+
+    monkeypatch.setattr(store, "_write_json", write)
+
+
+def test_a_full_disk_is_noticed_before_anything_is_spent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    full(monkeypatch, tmp_path / "out")
+    with pytest.raises(BadRelease, match="Nothing was spent"):
+        discreet.release(small_table(50), "all:1", **GAUSSIAN, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    monkeypatch.undo()
+    monkeypatch.setattr(os, "pwrite", lambda *_: 0)
+    with pytest.raises(BadLedger, match="No space left"):
+        discreet.release(small_table(50), "all:1", **GAUSSIAN, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_was_paid_for_is_not_lost_with_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out, temporary, claim = tmp_path / "out", tmp_path / "temporary", store.Folder.claim
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+
+    def claimed(*asked: Any) -> store.Folder:
+        folder = claim(*asked)
+        full(monkeypatch, out)
+        return folder
+
+    monkeypatch.setattr(store.Folder, "claim", claimed)
+    with pytest.raises(BadRelease, match=r"No space left on device.* charged once"):
+        discreet.release(small_table(50), "all:1", **GAUSSIAN, out=out)
+    (rescued,) = temporary.iterdir()
+    assert isinstance(Release.open(rescued).answer("sex=Male"), float)
+    assert len(store.account_of(out).charges) == len(Release.open(rescued).charges) == 2
+    with pytest.raises(BadRelease, match="not finished, and of what it spent"):
+        discreet.release(small_table(50), "all:1", **GAUSSIAN, out=out)
+
+
+def test_an_unfinished_run_that_was_cut_off_shows_what_it_spent(tmp_path: Path) -> None:
+    (tmp_path / "unfinished.json").touch()
+    (tmp_path / "ledger.jsonl").touch()
+    assert store.account_of(tmp_path) == store.Account([])
+    with pytest.raises(BadRelease, match="unfinished"):
+        Release.open(tmp_path)

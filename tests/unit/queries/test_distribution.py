@@ -91,3 +91,6 @@ def test_what_cannot_be_drawn_is_refused() -> None:
         ThresholdDistribution(uniform(NAMES), 2, sampling="magic")
     with pytest.raises(BadSetting, match="many"):
         ThresholdDistribution(uniform(NAMES), 2).draw(-1, 0)
+    for draw in (ThresholdDistribution(uniform(NAMES), 2).draw, uniform(NAMES).drifted):
+        with pytest.raises(BadSetting, match="seed must be a whole number"):
+            draw(1, seed=-1)

@@ -37,6 +37,7 @@ def test_shuffling_moves_probabilities_between_attributes_and_is_repeatable() ->
         ({"age": -1.0}, "positive"),
         ({"age": float("nan")}, "positive"),
         ({"age": float("inf")}, "positive"),
+        ({"age": 10**400}, "positive"),
         ({"age": 1e308, "sex": 1e308}, "sum"),
         ({"age": "much"}, "positive"),
         ({"age": 1e300, "sex": 1e-300}, "too far apart"),

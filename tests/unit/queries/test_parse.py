@@ -75,6 +75,10 @@ def test_marginals_that_a_workload_needs() -> None:
         ("nothing.json", "cannot be read"),
         ("3 of (age, sex)", "r must be"),
         ("age, age", "distinct"),
+        ("1.5 of (age, sex)", "r must be a whole number from 1 to 2"),
+        ("-1 of (age, sex)", "r must be a whole number from 1 to 2"),
+        ("9" * 5000 + " of (age, sex)", "r must be a whole number from 1 to 2"),
+        ("all:" + "9" * 5000, "not an attribute"),
     ],
 )
 def test_bad_workloads_say_what_is_wrong(text: str, says: str) -> None:
@@ -90,6 +94,8 @@ def test_bad_workloads_say_what_is_wrong(text: str, says: str) -> None:
         {"thresholds": [{"attributes": ["age"], "colour": 1}]},
         {"thresholds": [{"attributes": ["age"], "weight": -1}]},
         {"thresholds": [{"attributes": ["age"], "weight": "heavy"}]},
+        {"thresholds": [{"attributes": ["age"], "weight": 10**400}]},
+        {"thresholds": [{"attributes": [1, 1]}]},
         {"thresholds": [{"attributes": ["age"], "r": "all"}]},
         {"thresholds": []},
         {},
@@ -100,6 +106,24 @@ def test_bad_json_is_refused(content: dict[str, object]) -> None:
         parse.workload(content, DOMAIN)
     with pytest.raises(UnknownAttribute):
         parse.workload([["agge"]], DOMAIN)
+
+
+def test_mistakes_in_a_list_are_found_by_their_place() -> None:
+    for wrong in (
+        ["agge"],
+        ["age", "age"],
+        "age",
+        {"attributes": ["age"], "r": 2},
+        {"attributes": ["sex"], "weight": 0},
+    ):
+        with pytest.raises(DiscreetError, match="Threshold 2: "):
+            parse.workload([["age"], wrong, ["sex"]], DOMAIN)
+
+
+def test_brackets_without_end_are_no_json(tmp_path: Path) -> None:
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    with pytest.raises(BadWorkload, match="is not JSON"):
+        parse.workload(tmp_path / "deep.json", DOMAIN)
 
 
 def code_of(name: str, value: str) -> int:

@@ -70,3 +70,8 @@ def test_a_table_too_large_to_visit_is_refused_when_the_workload_is_made() -> No
 def test_bad_thresholds_are_refused(names: tuple[str, ...], r: int | None) -> None:
     with pytest.raises(BadWorkload):
         Threshold(names, r)
+
+
+def test_a_text_is_not_a_list_of_its_letters() -> None:
+    with pytest.raises(BadWorkload, match="list of names, not 'age'"):
+        Threshold("age")  # type: ignore[arg-type]
