@@ -316,6 +316,9 @@ def _experiment(commands: Commands[_Parser]) -> None:
     size.add_argument("--full", action="store_const", dest="size", const="full", help="the papers' whole grid")
     parser.set_defaults(size="default")
     parser.add_argument("--seeds", type=int, metavar="N", help="repetitions (2; 5 if full)")
+    parser.add_argument(
+        "--dataset", action="append", default=[], metavar="NAME", help="run on NAME.csv instead (again for more tables)"
+    )
     parser.add_argument("--out", metavar="DIR", help="folder to write (experiment-NAME)")
     parser.add_argument("--resume", action="store_true", help="go on with a run of the same grid in that folder")
     parser.add_argument(

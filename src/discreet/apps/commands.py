@@ -208,6 +208,7 @@ def experiment(arguments: Namespace) -> None:
             out=folder,
             size=arguments.size,
             seeds=arguments.seeds,
+            datasets=arguments.dataset,
             resume=arguments.resume,
             progress=console,
         )

@@ -167,6 +167,8 @@ def _account(experiment: Experiment, entries: Sequence[Entry]) -> list[str]:
     """Which cells there are, which are missing, and where they ran."""
     size, seeds = entries[-1]["grid"], entries[-1]["seeds"]
     planned = experiment.cells(size, seeds)
+    further = {entry["dataset"] for entry in entries} - {cell.dataset for cell in planned}
+    planned += experiment.cells(size, seeds, sorted(further)) if further else []
     done = {key_of(entry) for entry in entries}
     missing = [cell for cell in planned if cell.key not in done]
     refused = Counter(entry["refused"] for entry in entries if entry.get("refused"))

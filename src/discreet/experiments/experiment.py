@@ -65,9 +65,17 @@ class Experiment:
     findings: Callable[[Sequence[Row]], list[Finding]]
     remarks: tuple[str, ...] = ()
 
-    def cells(self, size: str, seeds: int) -> list[Cell]:
-        """All cells of a grid, seed after seed, so that an unfinished run has whole grids of the first seeds."""
+    def cells(self, size: str, seeds: int, datasets: Sequence[str] = ()) -> list[Cell]:
+        """All cells of a grid, seed after seed, so that an unfinished run has whole grids of the first seeds.
+
+        Args:
+            size: Of the grid.
+            seeds: How many.
+            datasets: The tables it runs on, instead of the grid's own.
+        """
         settings = list(self.grid(size))
+        if datasets:
+            settings = [(dataset, setting) for dataset in datasets for _, setting in settings]
         numbers = range(FIRST_SEED, FIRST_SEED + seeds)
         listed = [Cell(dataset, setting, seed) for seed in numbers for dataset, setting in settings]
         return list({cell.key: cell for cell in listed}.values())

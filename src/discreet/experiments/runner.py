@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ def run(
     out: str | Path,
     size: str = "default",
     seeds: int | None = None,
+    datasets: Sequence[str] = (),
     resume: bool = False,
     progress: Progress = SILENT,
 ) -> Path:
@@ -37,6 +38,7 @@ def run(
         out: Folder for results.jsonl, pictures and claim.md.
         size: tiny, quick, default or full.
         seeds: Independent repetitions; the size's own number by default.
+        datasets: The tables to run on, instead of the grid's own.
         resume: Continue an earlier run of the same size; without it a folder that holds results is refused.
         progress: Hears how many cells are done.
 
@@ -48,7 +50,7 @@ def run(
     _check.one_of("The size of the grid", size, SIZES)
     many = SIZES[size] if seeds is None else seeds
     _check.whole("seeds", many)
-    cells = experiment.cells(size, many)
+    cells = experiment.cells(size, many, datasets)
     _require_data(Path(data), {cell.dataset for cell in cells})
     folder = Path(out)
     done = _earlier(folder / record.RESULTS, name, size, resume)

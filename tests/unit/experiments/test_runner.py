@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -115,6 +116,17 @@ def test_more_seeds_add_to_a_finished_run(data: Path, tmp_path: Path) -> None:
     runner.run("present", data=data, out=tmp_path / "out", size="tiny", seeds=1)
     runner.run("present", data=data, out=tmp_path / "out", size="tiny", seeds=2, resume=True)
     assert measured == [(number, seed) for seed in (100, 101) for number in range(3)]
+
+
+def test_another_table_adds_to_a_finished_run(data: Path, tmp_path: Path) -> None:
+    for suffix in (".csv", "-domain.json"):
+        shutil.copy(data / f"adult{suffix}", data / f"clinic{suffix}")
+    out = runner.run("present", data=data, out=tmp_path / "out", size="tiny")
+    runner.run("present", data=data, out=out, size="tiny", datasets=["clinic"], resume=True)
+    assert [entry["dataset"] for entry in record.load(out / record.RESULTS)] == ["adult"] * 3 + ["clinic"] * 3
+    assert "6 of 6 cells" in (out / "claim.md").read_text()
+    with pytest.raises(BadData, match=r"nowhere\.csv is not there"):
+        runner.run("present", data=data, out=out, size="tiny", datasets=["nowhere"], resume=True)
 
 
 def test_a_damaged_line_is_named(data: Path, tmp_path: Path) -> None:
