@@ -173,6 +173,19 @@ def test_an_existing_release_is_never_overwritten(folder: Path, capsys: pytest.C
     assert (folder / "out" / "release.json").read_bytes() == before
 
 
+def test_a_mistake_in_what_is_asked_shows_before_the_table_is_read(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["release", "nowhere.csv", *RELEASE[2:4], "--epsilon", "1"]
+    assert main([*asked, "--workload", "all:99", "--out", "out"]) == 2
+    assert "99" in capsys.readouterr().err
+    assert main([*asked, "--workload", "all:2", "--out", "."]) == 2
+    assert "not an empty folder" in capsys.readouterr().err
+    assert main([*asked, "--workload", "all:2", "--out", "out"]) == 2
+    assert "nowhere.csv" in capsys.readouterr().err
+    assert not (folder / "out").exists()
+
+
 def stop_when(ready: Callable[[], bool], number: signal.Signals, words: list[str], **settings: Any) -> tuple[int, str]:
     """Run a command, send it a signal once it is ready for one; what it returned, and what it said."""
     with subprocess.Popen(

@@ -25,6 +25,7 @@ from discreet.privacy.ledger import total_of
 from discreet.privacy.loss import epsilon_of
 from discreet.publish.certificate import at_most
 from discreet.publish.make import release as make
+from discreet.publish.make import requested
 from discreet.publish.release import Release
 from discreet.publish.report import render
 from discreet.publish.store import Folder, account_of
@@ -76,9 +77,12 @@ def schema_check(arguments: Namespace) -> None:
 
 def release(arguments: Namespace) -> None:
     """Make a release."""
+    schema = Schema.load(arguments.schema)  # mistakes in what is asked show before a large table is read
+    requested(schema.domain, arguments.workload, arguments.history, arguments.augment, arguments.workload_seed)
+    Folder.require_free(Path(arguments.out))
     console = Console()
     console.stage("reading the table")
-    table = _read(arguments.data, arguments, arguments.schema)
+    table = _read(arguments.data, arguments, schema)
     made = make(
         table,
         arguments.workload,

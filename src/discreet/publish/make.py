@@ -126,7 +126,7 @@ def release(
     chosen = {"rounds": rounds, "per_round": per_round, "rows": rows}
     wanted = {name: value for name, value in chosen.items() if value is not None} | dict(settings or {})
     relation = Neighbours(neighbours, rows_per_person)
-    asked, foreseen = _asked(table.domain, workload, history, augment, workload_seed)
+    asked, foreseen = requested(table.domain, workload, history, augment, workload_seed)
     plan = _check_plan(
         table,
         workload=asked,
@@ -200,7 +200,7 @@ def run(plan: Plan, curator: Curator, entropy: Entropy, progress: Progress = SIL
     )
 
 
-def _asked(
+def requested(
     domain: Domain, workload: WorkloadLike | None, history: HistoryLike | None, augment: int, seed: int
 ) -> tuple[Workload, Outlook | None]:
     """The workload, given or learned; public facts only."""
