@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Marginal = tuple[tuple[int, int], ...]
 """A marginal as engines see it: number and size of each column, the last one running fastest."""
 
-Counted = tuple[int, Ints, Ints]
+Portion = tuple[int, Ints, Ints]
 """Which marginal, some of its cells in rising order, and their counts."""
 
 PRIME, BASE = 2**31 - 1, 1_000_003
@@ -29,7 +29,7 @@ class Engine(Protocol):
     def rows(self) -> int:
         """Exact number of rows."""
 
-    def count(self, marginals: Sequence[Marginal]) -> Iterator[Counted]:
+    def count(self, marginals: Sequence[Marginal]) -> Iterator[Portion]:
         """Exact counts: one marginal after another, each in one stretch or in several that follow each other."""
 
     def digest(self) -> int:
@@ -45,7 +45,7 @@ class Engine(Protocol):
         """Let go of everything."""
 
 
-def split(batch: pa.RecordBatch) -> Iterator[Counted]:
+def split(batch: pa.RecordBatch) -> Iterator[Portion]:
     """Take apart a batch with columns m, c and k, sorted by the first two."""
     marginal, cells, values = (np.asarray(batch.column(name), dtype=np.int64) for name in ("m", "c", "k"))
     starts = np.flatnonzero(np.diff(marginal, prepend=-1))

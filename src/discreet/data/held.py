@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.data.engine import BASE, PRIME, Counted, Marginal
+from discreet.data.engine import BASE, PRIME, Marginal, Portion
 from discreet.data.sparse import Ints
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Held:
         """See `Engine`."""
         return len(self.columns[0])
 
-    def count(self, marginals: Sequence[Marginal]) -> Iterator[Counted]:
+    def count(self, marginals: Sequence[Marginal]) -> Iterator[Portion]:
         """See `Engine`; sorting leaves Python's lock, so threads share the work."""
         if self.rows() == 0:
             return

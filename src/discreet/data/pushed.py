@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.data.attended import attended
-from discreet.data.engine import BASE, PRIME, Counted, Marginal, split
+from discreet.data.engine import BASE, PRIME, Marginal, Portion, split
 from discreet.data.source import Source, selects_kept_apart, veiled
 
 Result = TypeVar("Result")
@@ -61,7 +61,7 @@ class Pushed:
             self._rows = self._number(self._codes.count())
         return self._rows
 
-    def count(self, marginals: Sequence[Marginal]) -> Iterator[Counted]:
+    def count(self, marginals: Sequence[Marginal]) -> Iterator[Portion]:
         """See `Engine`: one statement over the temporary table."""
         counted = self._exploded(marginals) if self._is_spark else self._united(marginals)
         with self._one_at_a_time:

@@ -17,7 +17,7 @@ from typing import BinaryIO
 import numpy as np
 
 from discreet.data import scratch
-from discreet.data.engine import Counted
+from discreet.data.engine import Portion
 from discreet.data.scratch import Scratch
 from discreet.data.sparse import Sparse
 from discreet.errors import BadData
@@ -91,7 +91,7 @@ class Shelf:
         """Whether so many further cells may be held in memory."""
         return not self.lasting and self._held + cells * BYTES_PER_CELL <= self.limit
 
-    def add(self, sets: Sequence[Attributes], stretches: Iterable[Counted], *, rows: int, cells: int) -> list[Sparse]:
+    def add(self, sets: Sequence[Attributes], stretches: Iterable[Portion], *, rows: int, cells: int) -> list[Sparse]:
         """Take in a pass.
 
         Args:
@@ -122,8 +122,8 @@ class Shelf:
         if self.folder is not None:
             self.folder.close()
 
-    def _hold(self, number: int, stretches: Iterable[Counted], rows: int) -> list[Sparse]:
-        parts: list[list[Counted]] = [[] for _ in range(number)]
+    def _hold(self, number: int, stretches: Iterable[Portion], rows: int) -> list[Sparse]:
+        parts: list[list[Portion]] = [[] for _ in range(number)]
         for stretch in stretches:
             parts[stretch[0]].append(stretch)
         kept = [_joined(part) for part in parts]
@@ -132,7 +132,7 @@ class Shelf:
             self._held += len(found.cells) * BYTES_PER_CELL
         return kept
 
-    def _write(self, name: int, number: int, stretches: Iterable[Counted], rows: int) -> list[int]:
+    def _write(self, name: int, number: int, stretches: Iterable[Portion], rows: int) -> list[int]:
         lengths, sums = [0] * number, [0] * number
         with _private_file(self._path(name, "cells")) as cells, _private_file(self._path(name, "values")) as values:
             for marginal, some_cells, some_values in stretches:
@@ -191,7 +191,7 @@ class Shelf:
         return self.folder.path / "-".join(map(str, parts))
 
 
-def _joined(parts: Sequence[Counted]) -> Sparse:
+def _joined(parts: Sequence[Portion]) -> Sparse:
     if len(parts) == 1:
         return Sparse(parts[0][1], parts[0][2])
     empty = np.zeros(0, dtype=np.int64)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.data import scratch
-from discreet.data.engine import BASE, PRIME, Counted, Marginal, split
+from discreet.data.engine import BASE, PRIME, Marginal, Portion, split
 from discreet.data.scratch import Scratch
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Stored:
         """See `Engine`."""
         return self._number("select count(*) from codes")
 
-    def count(self, marginals: Sequence[Marginal]) -> Iterator[Counted]:
+    def count(self, marginals: Sequence[Marginal]) -> Iterator[Portion]:
         """See `Engine`: group-bys of one statement share the database's threads and its memory."""
         from discreet.data.source import stream
 

@@ -24,9 +24,9 @@ _RULE = "The F-test's p decides, since the likelihood-ratio test is too ready to
 _SIZES = {"thresholds": "workload size", "queries": "number of queries"}
 
 
-def _grid(size: str) -> Iterator[tuple[str, Setting]]:
+def _grid(size: str, datasets: Sequence[str]) -> Iterator[tuple[str, Setting]]:
     mechanisms = [trial.published(size, schedule) for schedule in _SCHEDULES[size]] + [trial.ours(size)]
-    for dataset in trial.DATASETS[size]:
+    for dataset in datasets:
         for many in _THRESHOLDS[size]:
             for epsilon in _EPSILONS[size]:
                 for filtered in (False, True):

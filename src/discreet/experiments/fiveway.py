@@ -23,10 +23,10 @@ _PLACE = ("dataset", "k", "r", "filtered", "epsilon", "thresholds")
 _CELL = (*_PLACE, "seed")
 
 
-def _grid(size: str) -> Iterator[tuple[str, Setting]]:
+def _grid(size: str, datasets: Sequence[str]) -> Iterator[tuple[str, Setting]]:
     mechanisms = [trial.baseline("all-zero"), trial.baseline("gaussian"), trial.ours(size)]
     mechanisms += [trial.published(size, schedule) for schedule in _SCHEDULES[size]]
-    for dataset in trial.DATASETS[size]:
+    for dataset in datasets:
         for k, r, filtered in _KINDS:
             for many in _THRESHOLDS[size]:
                 for epsilon in _EPSILONS[size]:

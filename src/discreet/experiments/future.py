@@ -24,10 +24,10 @@ _SCHEDULES: dict[str, tuple[tuple[int, int], ...]] = {
 _PLACE = ("dataset", "distribution", "history")
 
 
-def _grid(size: str) -> Iterator[tuple[str, Setting]]:
+def _grid(size: str, datasets: Sequence[str]) -> Iterator[tuple[str, Setting]]:
     mechanisms = [trial.baseline("all-zero"), trial.ours(size)]
     mechanisms += [trial.published(size, schedule) for schedule in _SCHEDULES[size]]
-    for dataset in trial.DATASETS[size]:
+    for dataset in datasets:
         for many in _HISTORIES[size]:
             for distribution in past.DISTRIBUTIONS:
                 for mechanism in mechanisms:

@@ -22,8 +22,8 @@ _EPSILONS = {"tiny": (1.0,), "quick": (0.1, 1.0), "default": (0.1, 1.0), "full":
 _SCHEDULES = {"tiny": (1, 2), "quick": (4, 16), "default": (4, 16), "full": (16, 16)}
 
 
-def _grid(size: str) -> Iterator[tuple[str, Setting]]:
-    for dataset in trial.DATASETS[size]:
+def _grid(size: str, datasets: Sequence[str]) -> Iterator[tuple[str, Setting]]:
+    for dataset in datasets:
         for epsilon in _EPSILONS[size]:
             for mechanism in (trial.published(size, _SCHEDULES[size]), trial.ours(size)):
                 yield dataset, {"epsilon": epsilon, "k": 3, "thresholds": _THRESHOLDS[size], **mechanism}

@@ -22,11 +22,11 @@ _PLACE = ("dataset", "epsilon", "thresholds")
 _CELL = (*_PLACE, "seed")
 
 
-def _grid(size: str) -> Iterator[tuple[str, Setting]]:
+def _grid(size: str, datasets: Sequence[str]) -> Iterator[tuple[str, Setting]]:
     mechanisms = [trial.baseline(name) for name in ("all-zero", "gaussian-paper", "gaussian")]
     mechanisms += [trial.ours(size), trial.published(size, (1, None))]
     mechanisms += [trial.published(size, schedule) for schedule in _SCHEDULES[size]]
-    for dataset in trial.DATASETS[size]:
+    for dataset in datasets:
         for epsilon in _EPSILONS[size]:
             for many in _THRESHOLDS[size]:
                 for mechanism in mechanisms:

@@ -26,8 +26,8 @@ _THRESHOLDS = {"tiny": 2, "quick": 16, "default": 16, "full": 64}
 _SCHEDULE = {"tiny": (1, 2), "quick": (2, 16), "default": (4, 16), "full": (16, 4)}
 
 
-def _grid(size: str) -> Iterator[tuple[str, Setting]]:
-    for dataset in trial.DATASETS[size]:
+def _grid(size: str, datasets: Sequence[str]) -> Iterator[tuple[str, Setting]]:
+    for dataset in datasets:
         for k, r in _KINDS[size]:
             for mechanism in (trial.published(size, _SCHEDULE[size]), trial.ours(size)):
                 for rows in _ROWS[size]:

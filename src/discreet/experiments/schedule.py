@@ -26,8 +26,8 @@ _KINDS = {"tiny": ((3, 3),), "quick": ((3, 3),), "default": ((3, 3), (4, 1)), "f
 _PLACE = ("dataset", "k", "r", "epsilon", "thresholds", "mechanism")
 
 
-def _grid(size: str) -> Iterator[tuple[str, Setting]]:
-    for dataset in trial.DATASETS[size]:
+def _grid(size: str, datasets: Sequence[str]) -> Iterator[tuple[str, Setting]]:
+    for dataset in datasets:
         for k, r in _KINDS[size]:
             for many in _THRESHOLDS[size]:
                 for epsilon in _EPSILONS[size]:

@@ -22,10 +22,10 @@ _PLACE = ("dataset", "epsilon", "thresholds", "r")
 _CELL = (*_PLACE, "seed")
 
 
-def _grid(size: str) -> Iterator[tuple[str, Setting]]:
+def _grid(size: str, datasets: Sequence[str]) -> Iterator[tuple[str, Setting]]:
     mechanisms = [trial.baseline(name) for name in ("all-zero", "gaussian-paper", "gaussian")]
     mechanisms += [trial.published(size, schedule) for schedule in _SCHEDULES[size]] + [trial.ours(size)]
-    for dataset in trial.DATASETS[size]:
+    for dataset in datasets:
         for epsilon in _EPSILONS[size]:
             for many in _THRESHOLDS[size]:
                 for r in (1, 4) if size == "tiny" else (1, 2, 3, 4):

@@ -24,9 +24,9 @@ _SCHEDULES = {"tiny": (2, 2), "quick": (4, 4), "default": (4, 4), "full": (16, 4
 _STEPS = {"quick": 1000, "default": 1000}
 
 
-def _grid(size: str) -> Iterator[tuple[str, Setting]]:
+def _grid(size: str, datasets: Sequence[str]) -> Iterator[tuple[str, Setting]]:
     longer = {"steps": _STEPS[size]} if size in _STEPS else {}
-    for dataset in trial.DATASETS[size]:
+    for dataset in datasets:
         for distribution in ("uniform", "geometric"):
             asked = {"distribution": distribution, "history": 4, "draws": _DRAWS[size], "k": 3, "r": 1}
             yield dataset, {"epsilon": 0.1, **asked, **trial.published(size, _SCHEDULES[size]), **longer}

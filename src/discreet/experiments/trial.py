@@ -23,9 +23,6 @@ from discreet.queries.workload import Workload
 PUBLISHED = {"rows": 1000, "steps": 5000, "rate": 0.001}
 """Constants of the published recipe; what differs from them in a cell is said in its claim."""
 
-DATASETS = {"tiny": ("adult",), "quick": ("adult",), "default": ("adult", "loans"), "full": ("adult", "loans")}
-"""Which tables a grid of each size runs on."""
-
 ROUNDS, PER_ROUND = (1, 4, 16, 64), (4, 16, 64, 256)
 """T and K of the papers' grids (Tables 3 to 5)."""
 

@@ -23,7 +23,7 @@ from tests.tables import CodedTable
 
 import discreet.data.table as table_module
 from discreet.data import scratch, shelf
-from discreet.data.engine import Counted
+from discreet.data.engine import Portion
 from discreet.data.shelf import TABLE
 from discreet.data.sparse import Sparse
 from discreet.data.table import Table, read
@@ -150,7 +150,7 @@ def test_marginals_that_do_not_add_up_are_refused() -> None:
 
     class Changing(Stopping):
         def count(self, marginals: Any) -> Any:
-            stretches: list[Counted] = list(self.engine.count(marginals))
+            stretches: list[Portion] = list(self.engine.count(marginals))
             return [(number, cells[1:], values[1:]) for number, cells, values in stretches]
 
     object.__setattr__(table, "_engine", Changing(table, after=0))

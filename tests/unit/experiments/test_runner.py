@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -19,9 +19,10 @@ from discreet.progress import Progress
 measured: list[tuple[int, int]] = []
 
 
-def _grid(size: str) -> Iterator[tuple[str, Setting]]:
-    for number in range(3 if size == "tiny" else 5):
-        yield "adult", {"mechanism": "all-zero", "epsilon": 1, "number": number}
+def _grid(size: str, datasets: Sequence[str]) -> Iterator[tuple[str, Setting]]:
+    for dataset in datasets:
+        for number in range(3 if size == "tiny" else 5):
+            yield dataset, {"mechanism": "all-zero", "epsilon": 1, "number": number}
 
 
 def _measure(table: Table, setting: Setting, seed: int) -> Figures:
