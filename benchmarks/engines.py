@@ -65,7 +65,7 @@ def by_rows(context: Context, folder: Path) -> None:
         growth = "" if before is None else f", {seconds / before:.1f} times as long as a tenth of the rows"
         print(
             f"10^{power} rows: read {found['read']:.1f} s, count {found['count']:.1f} s, {found['engine']}, "
-            f"largest memory {found['peak'] / 2**30:.2f} GB, file {path.stat().st_size / 2**20:,.0f} MB{growth}",
+            f"largest memory {found['peak'] / 1e9:.2f} GB, file {path.stat().st_size / 2**20:,.0f} MB{growth}",
             flush=True,
         )
         context.record("engines by rows", rows=10**power, memory=MEMORY, ways=2, **found)

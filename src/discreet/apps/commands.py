@@ -21,6 +21,7 @@ from discreet.data.scratch import clean_up
 from discreet.data.shown import shown
 from discreet.data.table import Table, read
 from discreet.errors import BadSetting, DiscreetError
+from discreet.models.rounded import RoundedRows
 from discreet.privacy.ledger import total_of
 from discreet.privacy.loss import epsilon_of
 from discreet.publish.certificate import at_most
@@ -77,6 +78,7 @@ def schema_check(arguments: Namespace) -> None:
 
 def release(arguments: Namespace) -> None:
     """Make a release."""
+    _require_apart(arguments)
     schema = Schema.load(arguments.schema)  # mistakes in what is asked show before a large table is read
     requested(schema.domain, arguments.workload, arguments.history, arguments.augment, arguments.workload_seed)
     Folder.require_free(Path(arguments.out))
@@ -242,11 +244,13 @@ def interrupted(arguments: Namespace) -> str:
 
 
 def _read(data: str, arguments: Namespace, schema: str | Schema) -> Table:
-    scratch = arguments.scratch
-    out = getattr(arguments, "out", None)
-    if scratch is not None and out is not None and Path(scratch).resolve().is_relative_to(Path(out).resolve()):
+    return read(data, schema=schema, table=arguments.table, memory=arguments.memory, scratch=arguments.scratch)
+
+
+def _require_apart(arguments: Namespace) -> None:
+    scratch, out = arguments.scratch, arguments.out
+    if scratch is not None and Path(scratch).resolve().is_relative_to(Path(out).resolve()):
         raise BadSetting("--scratch holds exact counts, so it must not be inside --out; choose another folder.")
-    return read(data, schema=schema, table=arguments.table, memory=arguments.memory, scratch=scratch)
 
 
 @contextmanager
@@ -279,6 +283,8 @@ def _summarise(made: Release, folder: Path) -> None:
             print(
                 f"                and at most {at_most(made.certificate.rows_bound)} when counting the synthetic rows"
             )
+    if isinstance(made.answers, RoundedRows):
+        print(f"  answers       from {made.answers.source}")
     if made.outlook is not None:
         print(_paragraph("  history       ", made.outlook.origin()))
         print(_paragraph("  future        ", " ".join(made.outlook.sentences())))

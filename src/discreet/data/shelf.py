@@ -84,7 +84,7 @@ class Shelf:
             self.folder.keep = False
 
     def get(self, attributes: Attributes) -> Sparse | None:
-        """Counts that an earlier call or run has left on the shelf; only lasting ones keep them."""
+        """Counts that an earlier call has left on the shelf, or an earlier run if it is a lasting one."""
         return self._found.get(attributes)
 
     def fits(self, cells: int) -> bool:
@@ -103,18 +103,8 @@ class Shelf:
         Raises:
             BadData: A marginal does not add up, so the table has changed; or the disk is full.
         """
-        if self.fits(cells):
-            return self._hold(len(sets), stretches, rows)
-        if self.folder is None:
-            self.folder = scratch.make(self.parent)
-        name = self._passes
-        self._passes += 1
-        with scratch.writing(self.folder.path):
-            lengths = self._write(name, len(sets), stretches, rows)
-            kept = self._map(name, lengths)
-            if self.lasting:
-                self._note(name, sets, lengths)
-                self._found.update(zip(sets, kept, strict=True))
+        kept = self._hold(len(sets), stretches, rows) if self.fits(cells) else self._put(sets, stretches, rows)
+        self._found.update(zip(sets, kept, strict=True))
         return kept
 
     def close(self) -> None:
@@ -130,6 +120,18 @@ class Shelf:
         for found in kept:
             _require_sum(int(found.values.sum()), rows)
             self._held += len(found.cells) * BYTES_PER_CELL
+        return kept
+
+    def _put(self, sets: Sequence[Attributes], stretches: Iterable[Portion], rows: int) -> list[Sparse]:
+        if self.folder is None:
+            self.folder = scratch.make(self.parent)
+        name = self._passes
+        self._passes += 1
+        with scratch.writing(self.folder.path):
+            lengths = self._write(name, len(sets), stretches, rows)
+            kept = self._map(name, lengths)
+            if self.lasting:
+                self._note(name, sets, lengths)
         return kept
 
     def _write(self, name: int, number: int, stretches: Iterable[Portion], rows: int) -> list[int]:

@@ -43,6 +43,9 @@ _PER_ROUND = 16
 _MOST_RELAXED = 2**28
 """Most queries that are answered by relaxed rows unless these are asked for: about ten seconds a round."""
 
+_MOST_DENSE = 2**24
+"""Most queries of one threshold with r < k for the same: its dense table is expanded whole, at 44 bytes a query."""
+
 MOST_ENTRIES = 2**27
 """Most numbers in the relaxed rows of a model; a fit holds about six such arrays."""
 
@@ -56,7 +59,7 @@ class Settings:
         per_round: K, queries selected in each round; 16 where there are several rounds.
         rows: n', relaxed rows; an odd number is raised by one, since the fit judges one half by the other.
         order: Most attributes of a marginal that is measured; larger ones are covered by it. None for as many as fit.
-        answers: relaxed, rounded, or auto: relaxed up to 2^28 queries.
+        answers: relaxed, rounded, or auto: relaxed up to 2^28 queries, and 2^24 of a threshold with r < k.
         copies: Ordinary rows drawn from each relaxed row where answers are rounded.
         max_steps: Most steps of one fit.
     """
@@ -88,7 +91,7 @@ class PaperSettings:
         steps: Most steps of one projection.
         tolerance: Stop when a step improves the loss by less than this share of it.
         transform: sparsemax, softmax or box.
-        answers: relaxed, rounded, or auto: relaxed up to 2^28 queries.
+        answers: relaxed, rounded, or auto: relaxed up to 2^28 queries, and 2^24 of a threshold with r < k.
         copies: Ordinary rows drawn from each relaxed row where answers are rounded.
     """
 
@@ -128,10 +131,11 @@ def run_paper(curator: Curator, job: Job) -> Outcome:
 
 def check(workload: Workload, settings: Settings | PaperSettings) -> None:
     """Refuse a workload that does not fit, before anything is charged."""
-    if not _rounds(workload, settings) and workload.size > MOST_QUERIES:
+    if not _rounds(workload, settings) and (workload.size > MOST_QUERIES or _densest(workload) > _MOST_DENSE):
         raise BadWorkload(
-            f"The workload has {workload.size:,} queries; relaxed rows can score {MOST_QUERIES:,} in bearable time. "
-            "Leave out --set answers=relaxed: rounded rows can answer any number."
+            f"The workload has {workload.size:,} queries; relaxed rows can score {MOST_QUERIES:,}, and {_MOST_DENSE:,} "
+            "of one threshold with r < k, in bearable time and memory. Leave out --set answers=relaxed: rounded rows "
+            "can answer any number."
         )
     if workload.domain.bits * settings.rows > MOST_ENTRIES:
         widest = max(workload.domain, key=workload.domain.size_of)
@@ -220,7 +224,14 @@ def _publish(relaxed: RelaxedRows, settings: Settings | PaperSettings, job: Job)
 
 def _rounds(workload: Workload, settings: Settings | PaperSettings) -> bool:
     """Whether answers come from rounded rows."""
-    return settings.answers == "rounded" or (settings.answers == "auto" and workload.size > _MOST_RELAXED)
+    large = workload.size > _MOST_RELAXED or _densest(workload) > _MOST_DENSE
+    return settings.answers == "rounded" or (settings.answers == "auto" and large)
+
+
+def _densest(workload: Workload) -> int:
+    """Most queries of a threshold with r < k."""
+    cells = (threshold.cells(workload.domain) for threshold in workload if not threshold.is_marginal)
+    return max(cells, default=0)
 
 
 def _order(workload: Workload, settings: Settings) -> int:

@@ -6,8 +6,8 @@ the same product. Every trial looks at the private table, so it has to be paid f
 
 Here each trial is a whole run of the published recipe on a small part of the budget, and its largest error is
 measured privately like a certificate. What is left pays for the final run with the pair whose error was lowest. The
-search is offered for comparison: it spends half of the budget on looking, at budgets far below the one that it chooses
-for, and the best pair moves with the budget.
+search is offered for comparison: it spends up to half of the budget on looking, at budgets far below the one that it
+chooses for, and the best pair moves with the budget.
 
 Privacy:
     Trials are chosen by noisy results of earlier ones. The Curator's budget is a filter: zCDP losses of adaptively
@@ -36,8 +36,8 @@ ROUNDS = (1, 4, 16, 64)
 PER_ROUND = (4, 16, 64, 256)
 """The grid of the paper; its diagonal pairs entries of equal position."""
 
-_MOST_TRIALS = 7
-"""Three or four on a diagonal of four, at most three more of the same product."""
+_MOST_TRIALS = 5
+"""Three on a diagonal of four, at most two more of the same product."""
 
 _LOOK = Fraction(1, 10)
 """Share of a trial's budget that measures its error."""
@@ -90,7 +90,7 @@ class _Search:
 def run(curator: Curator, job: Job) -> Outcome:
     """Search, then release with what is left."""
     settings: Settings = job.settings
-    budget = job.rho * Fraction(settings.share).limit_denominator(1000)
+    budget = job.rho * Fraction(str(settings.share))
     search = _Search(curator, job, budget / _MOST_TRIALS)
     allowed = feasible(job.workload, settings)
     best = lowest(_diagonal(allowed), search.error)

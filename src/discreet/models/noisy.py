@@ -20,6 +20,8 @@ Ints = NDArray[np.int64]
 class NoisyCounts(Answers):
     """Answers read off measured marginals; what was not measured is summed from the smallest one that covers it."""
 
+    source = "the noisy counts, as measured"
+
     def __init__(self, domain: Domain, total: int, measurements: Sequence[Measurement]) -> None:
         self.domain = domain
         self.total = total

@@ -58,6 +58,7 @@ class RelaxedRows(Answers):
     domain: Domain
     total: int
     shares: NDArray[np.uint16]
+    source = "relaxed rows, the fitted model"
 
     @staticmethod
     def publish(

@@ -14,7 +14,7 @@ from discreet import _check
 from discreet.data.domain import Domain
 from discreet.data.schema import Schema
 from discreet.data.table import Table
-from discreet.errors import BadData, BadSetting
+from discreet.errors import BadData, BadSetting, DiscreetError
 from discreet.mechanisms import catalogue
 from discreet.mechanisms.catalogue import Mechanism
 from discreet.mechanisms.job import Job
@@ -156,7 +156,12 @@ def release(
     curator = Curator(
         table, budget=Budget(plan.guarantee.rho, ledgers), neighbours=relation, entropy=entropy, progress=progress
     )
-    made = replace(run(plan, curator, entropy, progress), outlook=foreseen)
+    try:
+        made = replace(run(plan, curator, entropy, progress), outlook=foreseen)
+    except DiscreetError:
+        if folder is not None and not curator.budget.charges:
+            folder.discard()  # nothing was spent, so there is nothing to remember
+        raise
     if folder is not None:
         folder.finish(made, progress)
     return made
@@ -239,7 +244,7 @@ def _check_plan(
         mechanism,
         settings,
         guarantee,
-        Fraction(certificate).limit_denominator(10**6),
+        Fraction(str(certificate)),
         oversample,
     )
 

@@ -284,6 +284,7 @@ def _provenance(release: Release) -> str:
     facts = [
         ("neighbours", f"{neighbours.relation}; rows of one person: at most {neighbours.rows_per_person:,}"),
         ("conversion", f"{guarantee.conversion}, from (epsilon, delta) to rho = {float(guarantee.rho):.4g}"),
+        ("answers", f"from {release.answers.source}"),
         ("noise", "operating system entropy" if release.noise_seed is None else f"seeded with {release.noise_seed}"),
     ]
     for name, value in [*release.settings.items(), *release.notes.items()]:

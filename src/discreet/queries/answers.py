@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +27,12 @@ class Answers(ABC):
     Attributes:
         domain: Public.
         total: Rows that fractions are taken of: public, or a noisy number that was paid for.
+        source: What answers are read off, in words.
     """
 
     domain: Domain
     total: int
+    source: ClassVar[str]
 
     @abstractmethod
     def units(self, attributes: Attributes) -> Sparse:
@@ -62,6 +65,7 @@ class Zeros(Answers):
 
     domain: Domain
     total: int
+    source = "nothing: each is zero"
 
     def units(self, attributes: Attributes) -> Sparse:
         """No cell at all."""

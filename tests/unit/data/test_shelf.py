@@ -101,6 +101,17 @@ def test_counts_beyond_the_limit_are_views_of_private_files(temporary: Path) -> 
     assert same(found, expected())
 
 
+def test_what_was_counted_is_not_counted_again(temporary: Path) -> None:
+    table = read(rows(), schema=SIZES)
+    table._shelf.limit = 16 * 30_000
+    first = table.counts(SETS)
+    (folder,) = temporary.iterdir()
+    files = sorted(folder.iterdir())
+    object.__setattr__(table, "_engine", Stopping(table, after=0))
+    assert all(one is two for one, two in zip(first, table.counts(SETS), strict=True))
+    assert sorted(folder.iterdir()) == files
+
+
 def test_a_table_that_is_dropped_leaves_nothing(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_module, "BYTES_PER_HELD_ROW", 2**40)
     table = read(rows(), schema=SIZES)

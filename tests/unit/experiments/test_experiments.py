@@ -112,6 +112,12 @@ def test_every_grid_has_distinct_cells_with_a_mechanism_and_an_epsilon(name: str
     assert compared <= {cell.setting["mechanism"] for cell in cells}
 
 
+def test_a_grid_runs_on_other_tables() -> None:
+    histories = {cell.setting["history"] for cell in find("drift").cells("quick", 1, ["loans"])}
+    assert histories == {16}  # as in Figure 15; ADULT has 4
+    assert {cell.dataset for cell in find("present").cells("quick", 2, ["clinic"])} == {"clinic"}
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_the_full_grid_has_the_published_constants(name: str) -> None:
     for cell in find(name).cells("full", 1):

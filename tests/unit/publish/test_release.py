@@ -16,7 +16,9 @@ from tests.readable import SCHEMA, small_rows, small_table
 
 import discreet
 from discreet.errors import BadData, BadLedger, BadRelease, BadSetting, BadWorkload
-from discreet.mechanisms import cover
+from discreet.mechanisms import cover, rap
+from discreet.models.relaxed import RelaxedRows
+from discreet.models.rounded import RoundedRows
 from discreet.publish import store
 from discreet.publish.release import Release
 from discreet.queries.answers import fraction
@@ -182,6 +184,36 @@ def test_answers_from_rounded_rows_are_the_rows(tmp_path: Path) -> None:
     (tmp_path / "release" / "codes.parquet").unlink()
     with pytest.raises(BadRelease, match=r"codes\.parquet"):
         Release.open(tmp_path / "release")
+
+
+def test_large_thresholds_are_answered_by_rounded_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = "1 of (sex, age)"
+    settings: dict[str, Any] = {"epsilon": 2.0, "rows": 20, "seed": 0}
+    assert isinstance(discreet.release(small_table(50), asked, **settings).answers, RelaxedRows)
+    monkeypatch.setattr(rap, "_MOST_DENSE", 5)
+    assert isinstance(discreet.release(small_table(50), asked, **settings).answers, RoundedRows)
+    assert isinstance(discreet.release(small_table(50), "sex, age", **settings).answers, RelaxedRows)
+    with pytest.raises(BadWorkload, match="Leave out --set answers=relaxed"):
+        discreet.release(small_table(50), asked, settings={"answers": "relaxed"}, **settings)
+
+
+def test_a_run_that_fails_before_it_spends_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: object, **__: object) -> None:
+        raise BadData("The database went away.")
+
+    monkeypatch.setattr(rap, "adaptive", failing)
+    with pytest.raises(BadData):
+        make(out=tmp_path / "out", neighbours="replace-one")
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(BadData):
+        make(out=tmp_path / "out", neighbours="add-remove", delta=1e-6)  # the number of rows was paid for
+    assert (tmp_path / "out" / "unfinished.json").is_file()
+
+
+def test_a_tiny_certificate_is_a_certificate() -> None:
+    made = discreet.release(small_table(50), "all:1", epsilon=1.0, mechanism="gaussian", certificate=1e-7, seed=0)
+    assert made.certificate is not None
+    assert made.certificate.bound > 1
 
 
 def test_more_cells_than_can_be_measured_are_covered_by_smaller_marginals(monkeypatch: pytest.MonkeyPatch) -> None:
