@@ -17,7 +17,7 @@ _SCHEDULES: dict[str, tuple[tuple[int, int], ...]] = {
     "tiny": ((1, 2),),
     "quick": ((4, 16),),
     "default": ((4, 4), (4, 16)),
-    "full": tuple(trial.schedules(trial.ROUNDS, trial.PER_ROUND)),
+    "full": trial.PAPER_GRID,
 }
 _LEVEL = 0.05
 _RULE = "The F-test's p decides, since the likelihood-ratio test is too ready to reject with few runs."

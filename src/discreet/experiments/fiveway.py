@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 
 from discreet.experiments import trial
 from discreet.experiments.chart import adaptive, best, grouped, line, lines_of, over_seeds, spread, values, where
@@ -16,7 +17,7 @@ _SCHEDULES: dict[str, tuple[tuple[int, int], ...]] = {
     "tiny": ((1, 2),),
     "quick": ((4, 16),),
     "default": ((4, 16),),
-    "full": tuple(trial.schedules((2, 5, 10, 25, 50), (5, 10, 25, 50, 100))),
+    "full": tuple(product((2, 5, 10, 25, 50), (5, 10, 25, 50, 100))),
 }
 _KINDS = ((5, 5, True), (3, 3, True), (3, 1, False))
 _PLACE = ("dataset", "k", "r", "filtered", "epsilon", "thresholds")

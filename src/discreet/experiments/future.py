@@ -19,7 +19,7 @@ _SCHEDULES: dict[str, tuple[tuple[int, int], ...]] = {
     "tiny": ((1, 2),),
     "quick": ((4, 4),),
     "default": ((4, 4), (4, 16)),
-    "full": tuple(trial.schedules(trial.ROUNDS, trial.PER_ROUND)),
+    "full": trial.PAPER_GRID,
 }
 _PLACE = ("dataset", "distribution", "history")
 

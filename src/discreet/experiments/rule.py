@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 
 from discreet.experiments import trial
 from discreet.experiments.chart import grouped, line, lines_of, over_seeds, values, where
@@ -21,7 +22,7 @@ _SCHEDULES = {
     "tiny": ((2, 1),),
     "quick": ((4, 16), (16, 4)),
     "default": ((4, 16), (16, 4)),
-    "full": tuple(trial.schedules((1, 4, 16, 64), (4, 16, 64))),
+    "full": tuple(product((1, 4, 16, 64), (4, 16, 64))),
 }
 _ORDERS = {"tiny": (1,), "quick": (1, 2), "default": (1, 2), "full": (1, 2, 3)}
 _CELL = ("dataset", "k", "r", "thresholds", "epsilon", "seed")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, product
 from math import exp, log
 
 import numpy as np
@@ -17,10 +17,10 @@ from discreet.publish.svg import Words, heat
 _EPSILONS = {"tiny": (0.1, 1.0), "quick": (0.1, 1.0), "default": (0.1, 1.0), "full": (0.01, 0.1, 1.0)}
 _THRESHOLDS = {"tiny": (2,), "quick": (16,), "default": (16,), "full": (1, 4, 16, 64, 256)}
 _SCHEDULES = {
-    "tiny": tuple(trial.schedules((1, 2), (1, 2))),
-    "quick": tuple(trial.schedules((1, 4, 16), (4, 16, 64))),
-    "default": tuple(trial.schedules((1, 4, 16), (4, 16, 64))),
-    "full": tuple(trial.schedules(trial.ROUNDS, trial.PER_ROUND)),
+    "tiny": tuple(product((1, 2), (1, 2))),
+    "quick": tuple(product((1, 4, 16), (4, 16, 64))),
+    "default": tuple(product((1, 4, 16), (4, 16, 64))),
+    "full": trial.PAPER_GRID,
 }
 _KINDS = {"tiny": ((3, 3),), "quick": ((3, 3),), "default": ((3, 3), (4, 1)), "full": ((3, 3), (4, 1), (4, 4))}
 _PLACE = ("dataset", "k", "r", "epsilon", "thresholds", "mechanism")

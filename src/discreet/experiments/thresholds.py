@@ -16,7 +16,7 @@ _SCHEDULES: dict[str, tuple[tuple[int, int], ...]] = {
     "tiny": ((2, 2),),
     "quick": ((4, 4), (16, 4)),
     "default": ((4, 4), (4, 16), (16, 4)),
-    "full": tuple(trial.schedules(trial.ROUNDS, trial.PER_ROUND)),
+    "full": trial.PAPER_GRID,
 }
 _PLACE = ("dataset", "epsilon", "thresholds", "r")
 _CELL = (*_PLACE, "seed")

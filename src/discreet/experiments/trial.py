@@ -5,13 +5,13 @@ Settings name things as `discreet.release` does, and besides them `k`, `r`, `thr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, product
 
 from discreet.compare.errors import errors
 from discreet.data.table import Table
 from discreet.errors import BadWorkload
 from discreet.experiments.experiment import Figures, Setting
+from discreet.mechanisms.search import PER_ROUND, ROUNDS
 from discreet.progress import SILENT, Progress
 from discreet.publish.make import release
 from discreet.publish.release import Release
@@ -23,7 +23,7 @@ from discreet.queries.workload import Workload
 PUBLISHED = {"rows": 1000, "steps": 5000, "rate": 0.001}
 """Constants of the published recipe; what differs from them in a cell is said in its claim."""
 
-ROUNDS, PER_ROUND = (1, 4, 16, 64), (4, 16, 64, 256)
+PAPER_GRID = tuple(product(ROUNDS, PER_ROUND))
 """T and K of the papers' grids (Tables 3 to 5)."""
 
 _RECIPES: dict[str, Setting] = {
@@ -52,13 +52,6 @@ def ours(size: str, schedule: tuple[int, int | None] = (1, None)) -> Setting:
 def baseline(mechanism: str) -> Setting:
     """A setting of a mechanism that has nothing to set."""
     return {"mechanism": mechanism}
-
-
-def schedules(rounds: tuple[int, ...], per_round: tuple[int, ...]) -> Iterator[tuple[int, int]]:
-    """Every pair (T, K)."""
-    for turns in rounds:
-        for picks in per_round:
-            yield turns, picks
 
 
 def workload(table: Table, setting: Setting, seed: int) -> Workload:
