@@ -96,6 +96,10 @@ def _open_spark(rest: str, table: str | None) -> Source:
             "The address is not understood; it should look like spark://local/FILE.parquet, or spark://HOST:PORT for a "
             "table of a cluster; local[4] instead of local takes four threads."
         )
+    if path and table is not None:
+        raise BadSetting(
+            "--table names a table of Spark's catalog: leave out either it or the path behind the address."
+        )
     if path and not file.exists():
         raise BadData(
             f"{file} does not exist; behind spark://local comes the absolute path of a Parquet file or folder."

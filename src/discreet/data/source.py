@@ -170,6 +170,8 @@ def _open_file(path: Path, table: str | None, database: bool) -> Source:
         raise BadData(f"{path} {state}; give a {READABLE} file.")
     if not os.access(path, os.R_OK):
         raise BadData(f"{path} may not be read by this user; ask for permission or copy it.")
+    if table is not None and not database and path.suffix.lower() not in DATABASES:
+        raise BadSetting(f"--table names a table of a database, which {path} is not: leave it out.")
     suffix = path.with_suffix("").suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
     if suffix in DELIMITERS and not database:
         return _open_text(path, DELIMITERS[suffix])

@@ -68,6 +68,9 @@ def test_addresses_that_lead_nowhere(tmp_path: Path) -> None:
     for master in ("", "host", "host:port", "local[0]", "local[x]", f"{USER}:s3cret@host"):
         assert "not understood" in refusal(f"spark://{master}/tmp")
     assert "does not exist" in refusal(f"spark://local{tmp_path}/none.parquet")
+    assert "leave out either" in refusal(f"spark://local{tmp_path}/none.parquet", BadSetting, table="people")
+    (tmp_path / "some.csv").write_text("sex\n")
+    assert "leave it out" in refusal(str(tmp_path / "some.csv"), BadSetting, table="people")
 
 
 def test_a_duckdb_address(tmp_path: Path) -> None:
