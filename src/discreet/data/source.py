@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from discreet.data.shown import parts
-from discreet.errors import BadData, DiscreetError
+from discreet.errors import BadData, BadSetting, DiscreetError
 
 Result = TypeVar("Result")
 
