@@ -22,13 +22,13 @@ so none of this is private.
 
 The committed results are of **quick** grids: few cells, few seeds, and for `rap-paper` fewer and larger steps and fewer
 relaxed rows than published, as each claim says. They show directions, not the papers' digits. All ran on ADULT; those
-whose claims name it ran on LOANS too (`--quick --dataset loans`). Beside the papers' grids these leave out epsilon 0.01,
+whose claims name it ran on LOANS too (`--quick --dataset loans`). Of the papers' grids these leave out epsilon 0.01,
 workloads of 64 and 256 marginals (but for `rule`), most schedules (T, K), and Aydore et al.'s Figure 5(a). Without
 `--quick` there are more cells; `--full` has the papers' constants and their whole grid.
 
 How these runs came about: `drift` was given 4 seeds, looked at, and then 8, so its intervals are a little optimistic.
-Seconds were measured on a shared machine, some runs were halted for minutes in between, and two ran at once for a while:
-do not read them as speed.
+Seconds were measured on a shared machine, some runs were halted for minutes in between, and two ran at once: do not
+read them as speed.
 """
 
 
