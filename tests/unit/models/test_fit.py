@@ -58,7 +58,7 @@ def test_tiles_have_the_loss_and_gradient_of_every_cell() -> None:
     measurements, x = measured(), some_rows()
     packed = tiles.pack(DOMAIN, measurements, total=300, seed=0)
     padded = tiles.with_constants(x)
-    parts = [tiles.pull(padded, bucket, jnp.arange(len(bucket.y)), (0.0,)) for bucket in packed.buckets]
+    parts = [tiles.pull(padded, bucket, jnp.arange(len(bucket.y)), jnp.ones(len(bucket.y)), (0.0,)) for bucket in packed.buckets]
     loss = float(jnp.sum(jnp.stack([loss for loss, _ in parts]))) / 2
     gradient = jnp.sum(jnp.stack([part for _, part in parts]), axis=0)[:-2] / x.shape[1]
     assert loss == pytest.approx(float(direct_loss(x, measurements, 300)), rel=1e-4)
