@@ -172,9 +172,7 @@ def by_rows(entries: list[Entry]) -> str:
     text = _head("rows | read | count | seconds for 10^6 rows | peak memory")
     for e in sorted(latest(entries, "engines by rows", "rows"), key=lambda e: e["rows"]):
         each = 1e6 * (e["read"] + e["count"]) / e["rows"]
-        text += (
-            f"| {e['rows']:,} | {e['read']:.1f} s | {e['count']:.1f} s | {each:.2f} | {e['peak'] / 1e9:.2f} GB |\n"
-        )
+        text += f"| {e['rows']:,} | {e['read']:.1f} s | {e['count']:.1f} s | {each:.2f} | {e['peak'] / 1e9:.2f} GB |\n"
     return text
 
 
