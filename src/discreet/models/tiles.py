@@ -6,8 +6,9 @@ of attributes fit the same compiled code, and a few column widths (padded by at 
 are. The answers of relaxed rows to a tile are one matrix product.
 
 Rows whose noisy counts stand out of the noise come first, heaviest first; all others are shuffled, so that a tile of
-those is a random sample of cells that hold little. A batch can then hold the heavy tiles always, and a few others. a handful of millions of cells hold most of the table, batches that meet them now and then lead nowhere: on LOANS such
-fits ended with errors above those of answering zero.
+those is a random sample of cells that hold little. A batch can then hold the heavy tiles always, and a few others.
+Where a handful of millions of cells hold most of the table, batches that meet them now and then lead nowhere: on LOANS
+such fits ended with errors above those of answering zero.
 """
 
 from __future__ import annotations
