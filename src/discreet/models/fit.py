@@ -133,26 +133,41 @@ def fit(
 
 
 class _Batches:
-    """Which tiles each step looks at: every tile once per epoch, in a fresh order."""
+    """Which tiles each step looks at: heavy ones always, in at most half of a batch; others once per epoch, in turn.
+
+    Heavy tiles are chosen by y, which both halves of the rows then depend on. The mean of a step does not change by it,
+    only its variance, so that the estimate of the risk stays unbiased to first order.
+    """
 
     def __init__(self, packed: Packed, settings: FitSettings, seed: int) -> None:
         cells = sum(bucket.y[0].size * real for bucket, real in zip(packed.buckets, packed.real, strict=True))
         share = min(1.0, max(settings.batch_share, settings.batch_cells / cells))
-        self._real = packed.real
-        self._counts = [min(real, tiles.roomy(int(np.ceil(real * share)))) for real in packed.real]
         self._generator = np.random.default_rng(seed)
+        self._always: list[NDArray[np.int32]] = []
+        self._others: list[NDArray[np.int32]] = []
+        self._counts: list[int] = []
+        self.scales: list[jax.Array] = []
+        for real, heavy in zip(packed.real, packed.heavy, strict=True):
+            count = min(real, tiles.roomy(int(np.ceil(real * share))))
+            always = heavy[: count // 2 if count < real else 0]
+            others = np.setdiff1d(np.arange(real, dtype=np.int32), always)
+            scale = len(others) / (count - len(always))
+            self.scales.append(jnp.asarray(np.repeat([1.0, scale], [len(always), count - len(always)]), jnp.float32))
+            self._always.append(always)
+            self._others.append(others)
+            self._counts.append(count - len(always))
         self._queues = [np.zeros(0, np.int32) for _ in packed.real]
-        self.scales = [jnp.float32(real / count) for real, count in zip(packed.real, self._counts, strict=True)]
 
     def take(self) -> list[jax.Array]:
         """For each bucket: steps x tiles."""
         taken = []
-        for at, (real, count) in enumerate(zip(self._real, self._counts, strict=True)):
+        for at, (always, count) in enumerate(zip(self._always, self._counts, strict=True)):
             while len(self._queues[at]) < _STRETCH * count:
-                more = self._generator.permutation(real).astype(np.int32)
+                more = self._generator.permutation(self._others[at])
                 self._queues[at] = np.concatenate([self._queues[at], more])
             head, self._queues[at] = np.split(self._queues[at], [_STRETCH * count])
-            taken.append(jnp.asarray(head.reshape(_STRETCH, count)))
+            kept = np.tile(always, (_STRETCH, 1))
+            taken.append(jnp.asarray(np.hstack([kept, head.reshape(_STRETCH, count)])))
         return taken
 
 
@@ -183,7 +198,7 @@ def _stretch(
     def step(state: _State, chosen: list[jax.Array]) -> tuple[_State, None]:
         x = tiles.with_constants(probabilities(domain, state.logits))
         pulls = [
-            tiles.pull(x, bucket, ids, shifts)[1] * scale
+            tiles.pull(x, bucket, ids, scale, shifts)[1]
             for bucket, ids, scale in zip(buckets, chosen, scales, strict=True)
         ]
         natural = jnp.sum(jnp.stack(pulls), axis=0)[:-2] / load

@@ -139,7 +139,9 @@ def _pull(x: jax.Array, targets: list[Queries] | list[Bucket]) -> tuple[jax.Arra
         return jax.value_and_grad(loss)(x)
     padded = tiles.with_constants(x)
     buckets = [target for target in targets if isinstance(target, Bucket)]
-    parts = [tiles.pull(padded, bucket, jnp.arange(len(bucket.y)), (0.0,)) for bucket in buckets]
+    parts = [
+        tiles.pull(padded, bucket, jnp.arange(len(bucket.y)), jnp.ones(len(bucket.y)), (0.0,)) for bucket in buckets
+    ]
     value = jnp.sum(jnp.stack([loss for loss, _ in parts]))
     return value, jnp.sum(jnp.stack([half for _, half in parts]), axis=0)[:-2] * (2 / x.shape[1])
 

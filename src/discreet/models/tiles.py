@@ -1,15 +1,20 @@
 """Tiles: whole noisy marginals cut into blocks of few distinct shapes, for fast and unbiased batches.
 
 A marginal is a matrix: its largest attribute gives the columns, all other attributes together give the rows. Rows of
-all marginals with the same column attribute are pooled, shuffled and cut into tiles of `HEIGHT` rows, so a tile is a
-random sample of the cells, marginals of any number of attributes fit the same compiled code, and a few column widths
-(padded by at most a third) are all the shapes there are. The answers of relaxed rows to a tile are one matrix product.
+all marginals with the same column attribute are pooled and cut into tiles of `HEIGHT` rows, so marginals of any number
+of attributes fit the same compiled code, and a few column widths (padded by at most a third) are all the shapes there
+are. The answers of relaxed rows to a tile are one matrix product.
+
+Rows whose noisy counts stand out of the noise come first, heaviest first; all others are shuffled, so that a tile of
+those is a random sample of cells that hold little. A batch can then hold the heavy tiles always, and a few others.
+Where a handful of millions of cells hold most of the table, batches that meet them now and then lead nowhere: on LOANS
+such fits ended with errors above those of answering zero.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +26,9 @@ from discreet.privacy.curator import Measurement
 
 HEIGHT = 256
 """Rows of a tile."""
+
+STANDS_OUT = 5.0
+"""Standard deviations by which a row's squared length exceeds that of noise alone."""
 
 Array = NDArray[np.generic]
 
@@ -44,10 +52,17 @@ class Bucket(NamedTuple):
 
 
 class Packed(NamedTuple):
-    """All buckets, and how many tiles of each are real: the rest is padding, so that few shapes are compiled."""
+    """All buckets, and how many tiles of each are real: the rest is padding, so that few shapes are compiled.
+
+    Attributes:
+        buckets: Tiles by width.
+        real: Number of real tiles of each.
+        heavy: Tiles of each that hold rows which stand out of the noise, heaviest first.
+    """
 
     buckets: list[Bucket]
     real: list[int]
+    heavy: list[NDArray[np.int32]]
 
 
 def pack(domain: Domain, measurements: Sequence[Measurement], *, total: int, seed: int) -> Packed:
@@ -69,14 +84,17 @@ def pack(domain: Domain, measurements: Sequence[Measurement], *, total: int, see
     parts: dict[int, list[tuple[Array, ...]]] = {}
     for name in sorted(pools, key=domain.index):
         width = min(width for width in widths if width >= domain.size_of(name))
-        parts.setdefault(width, []).append(_tiles(domain, name, pools.pop(name), width, generator))
-    packed = Packed([], [])
+        cut = _tiles(domain, name, pools.pop(name), width, min(sigmas), generator)
+        parts.setdefault(width, []).append(cut)
+    packed = Packed([], [], [])
     for width in sorted(parts):
-        arrays = [np.concatenate(same) for same in zip(*parts.pop(width), strict=True)]
+        *arrays, excess = (np.concatenate(same) for same in zip(*parts.pop(width), strict=True))
         spare = roomy(len(arrays[0])) - len(arrays[0])
         padded = [np.pad(array, ((0, spare), *[(0, 0)] * (array.ndim - 1))) for array in arrays]
         packed.buckets.append(Bucket(*(jnp.asarray(array) for array in padded)))
         packed.real.append(len(arrays[0]))
+        falling = np.argsort(-excess, kind="stable").astype(np.int32)
+        packed.heavy.append(falling[: np.count_nonzero(excess)])
     return packed
 
 
@@ -97,28 +115,32 @@ def answers(x: jax.Array, left: jax.Array, column: jax.Array, groups: int) -> ja
     return _split(_product(_factors(x, left)), x[column], groups)
 
 
-def pull(x: jax.Array, bucket: Bucket, tiles: jax.Array, shifts: Sequence[float]) -> tuple[jax.Array, jax.Array]:
-    """Weighted squared residual over some tiles, and half its gradient times the rows of a group.
+def pull(
+    x: jax.Array, bucket: Bucket, tiles: jax.Array, scales: jax.Array, shifts: Sequence[float]
+) -> tuple[jax.Array, jax.Array]:
+    """Weighted squared residual over some tiles, each times its scale, and half its gradient times the rows of a group.
 
     There is one group of rows for each shift; it is drawn towards y + shift * z.
     """
     groups = len(shifts)
     shift = jnp.asarray(shifts, x.dtype)[:, None, None]
 
-    def body(summed: tuple[jax.Array, jax.Array], tile: jax.Array) -> tuple[tuple[jax.Array, jax.Array], None]:
-        loss, gradient = summed
+    def body(
+        summed: tuple[jax.Array, jax.Array], taken: tuple[jax.Array, jax.Array]
+    ) -> tuple[tuple[jax.Array, jax.Array], None]:
+        (loss, gradient), (tile, scale) = summed, taken
         left, column, y, z, weight = (array[tile] for array in bucket)
         factors, right = _factors(x, left), x[column]
         product = _product(factors)
         residual = _split(product, right, groups) - y - shift * z
-        pulled = residual * weight[:, None]
+        pulled = residual * (scale * weight)[:, None]
         gradient = gradient.at[column].add(_join(jnp.swapaxes(pulled, 1, 2), product, groups))
         back = _join(pulled, right, groups)
         for at in range(len(factors)):
             gradient = gradient.at[left[:, at]].add(_product([back, *factors[:at], *factors[at + 1 :]]))
         return (loss + jnp.sum(pulled * residual), gradient), None
 
-    return jax.lax.scan(body, (jnp.zeros((), x.dtype), jnp.zeros_like(x)), tiles)[0]
+    return jax.lax.scan(body, (jnp.zeros((), x.dtype), jnp.zeros_like(x)), (tiles, scales))[0]
 
 
 def _factors(x: jax.Array, left: jax.Array) -> list[jax.Array]:
@@ -168,11 +190,18 @@ def _widths(domain: Domain, columns: Iterable[str]) -> list[int]:
 
 
 def _tiles(
-    domain: Domain, name: str, pool: list[tuple[Array, ...]], width: int, generator: np.random.Generator
+    domain: Domain,
+    name: str,
+    pool: list[tuple[Array, ...]],
+    width: int,
+    sigma: float,
+    generator: np.random.Generator,
 ) -> tuple[Array, ...]:
-    """The pooled rows of one column attribute, shuffled and cut."""
+    """The pooled rows of one column attribute, ordered and cut, and for each tile how far its first row stands out."""
     left, y, z, weight = (np.concatenate(same) for same in zip(*pool, strict=True))
+    excess = _excess(y, weight, sigma)
     order = generator.permutation(len(y))
+    order = order[np.argsort(-excess[order], kind="stable")]
     tiles = -(-len(y) // HEIGHT)
     fill, slack, zero = tiles * HEIGHT - len(y), width - y.shape[1], domain.bits + 1
     start = domain.offsets[domain.index(name)]
@@ -183,4 +212,11 @@ def _tiles(
         np.pad(y[order], ((0, fill), (0, slack))).reshape(tiles, HEIGHT, width),
         np.pad(z[order], ((0, fill), (0, slack))).reshape(tiles, HEIGHT, width),
         np.pad(weight[order], (0, fill)).reshape(tiles, HEIGHT),
+        excess[order[::HEIGHT]],
     )
+
+
+def _excess(y: NDArray[Any], weight: NDArray[Any], sigma: float) -> NDArray[np.float64]:
+    """By how much the weighted squared length of rows exceeds that of noise of this deviation; 0 if it may be noise."""
+    over = np.einsum("ij,ij->i", y, y, dtype=np.float64) * weight / sigma**2 - y.shape[1]
+    return np.where(over > STANDS_OUT * np.sqrt(2 * y.shape[1]), over, 0.0)

@@ -58,11 +58,34 @@ def test_tiles_have_the_loss_and_gradient_of_every_cell() -> None:
     measurements, x = measured(), some_rows()
     packed = tiles.pack(DOMAIN, measurements, total=300, seed=0)
     padded = tiles.with_constants(x)
-    parts = [tiles.pull(padded, bucket, jnp.arange(len(bucket.y)), (0.0,)) for bucket in packed.buckets]
+    parts = [
+        tiles.pull(padded, bucket, jnp.arange(len(bucket.y)), jnp.ones(len(bucket.y)), (0.0,))
+        for bucket in packed.buckets
+    ]
     loss = float(jnp.sum(jnp.stack([loss for loss, _ in parts]))) / 2
     gradient = jnp.sum(jnp.stack([part for _, part in parts]), axis=0)[:-2] / x.shape[1]
     assert loss == pytest.approx(float(direct_loss(x, measurements, 300)), rel=1e-4)
     assert np.allclose(gradient, jax.grad(direct_loss)(x, measurements, 300), atol=1e-6)
+
+
+def test_cells_that_stand_out_are_in_every_batch_and_all_others_in_their_turn() -> None:
+    domain = Domain({"a": 40, "b": 40, "c": 50})
+    counts = np.random.default_rng(0).normal(scale=2, size=domain.size).round().astype(np.int64)
+    counts[[70_000, 12_345]] += 300
+    found = whole(("a", "b", "c"), counts)
+    packed = tiles.pack(domain, [found], total=1000, seed=1)
+    (bucket,), (real,), (heavy,) = packed
+    assert real == 7
+    assert heavy.tolist() == [0]
+    assert np.sort(np.asarray(bucket.y[0]).reshape(-1))[-2:] == pytest.approx(np.sort(counts)[-2:] / 1000)
+    batches = fit._Batches(packed, FitSettings(batch_cells=1, batch_share=0.5), seed=2)
+    weight = np.zeros(real)
+    for _ in range(30):
+        (chosen,) = batches.take()
+        assert chosen.shape == (fit._STRETCH, 4)
+        assert (np.asarray(chosen[:, 0]) == 0).all()
+        np.add.at(weight, np.asarray(chosen), np.asarray(batches.scales[0]))
+    assert weight / (30 * fit._STRETCH) == pytest.approx(np.ones(real), abs=0.02)
 
 
 def test_noise_of_earlier_measurements_survives_later_ones() -> None:
