@@ -53,7 +53,9 @@ def run(context: Context) -> None:
     tables: dict[str, Table] = {}
     for name, workload, epsilon, more in RUNS:
         source, schema = context.data / f"{name}.csv", context.data / f"{name}-domain.json"
-        table = tables.setdefault(name, read(source, schema=schema))
+        if name not in tables:
+            tables[name] = read(source, schema=schema)
+        table = tables[name]
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / "release"
             asked = ["--workload", workload, "--epsilon", str(epsilon), "--seed", str(SEED), "--out", str(out), *more]
@@ -115,13 +117,13 @@ def _baselines(table: Table, workload: Workload, epsilon: float) -> dict[str, fl
     """
     n = table.rows()
     sigma = (len(workload) / float(rho_of(epsilon, 1 / n**2))) ** 0.5
-    threshold = sigma * (2 * np.log(10 * workload.size)) ** 0.5
+    least = sigma * (2 * np.log(10 * workload.size)) ** 0.5
     rng = np.random.default_rng(SEED)
     zero = noisy = 0.0
     for at in range(0, len(workload), 128):
         for counts in table.counts([threshold.attributes for threshold in workload.thresholds[at : at + 128]]):
             drawn = counts.values + rng.normal(scale=sigma, size=len(counts.values))
-            kept = np.where(drawn > threshold, drawn, 0.0)
+            kept = np.where(drawn > least, drawn, 0.0)
             zero = max(zero, float(counts.values.max()))
             noisy = max(noisy, float(np.abs(kept - counts.values).max()))
     return {"all_zero": zero / n, "thresholded_noise": noisy / n}

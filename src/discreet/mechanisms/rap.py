@@ -44,7 +44,7 @@ _MOST_RELAXED = 2**28
 """Most queries that are answered by relaxed rows unless these are asked for: about ten seconds a round."""
 
 _MOST_DENSE = 2**24
-"""Most queries of one threshold with r < k for the same: its dense table is expanded whole, at 44 bytes a query."""
+"""Most queries of one threshold with r < k for the same: its dense table is expanded whole, tens of bytes each."""
 
 MOST_ENTRIES = 2**27
 """Most numbers in the relaxed rows of a model; a fit holds about six such arrays."""
