@@ -122,13 +122,18 @@ def test_a_table_that_is_dropped_leaves_nothing(temporary: Path, monkeypatch: py
     assert list(temporary.iterdir()) == []
 
 
-def test_an_interrupted_count_goes_on(path: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "scratch"
+def interrupt(path: Path, folder: Path, *, after: int) -> None:
+    """A count that stops after so many passes, and leaves them in a scratch folder."""
     table = read(path, schema=SIZES, scratch=folder)
-    object.__setattr__(table, "_engine", Stopping(table, after=2))
+    object.__setattr__(table, "_engine", Stopping(table, after=after))
     with pytest.raises(Stops):
         table.counts(SETS)
     table.close()
+
+
+def test_an_interrupted_count_goes_on(path: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "scratch"
+    interrupt(path, folder, after=2)
     (kept,) = folder.iterdir()
     assert stat.S_IMODE(kept.stat().st_mode) == 0o700
     with (kept / "passes.jsonl").open("a") as file:
@@ -142,11 +147,7 @@ def test_an_interrupted_count_goes_on(path: Path, tmp_path: Path) -> None:
 
 def test_a_table_that_changed_is_noticed(path: Path, tmp_path: Path) -> None:
     folder = tmp_path / "scratch"
-    table = read(path, schema=SIZES, scratch=folder)
-    object.__setattr__(table, "_engine", Stopping(table, after=1))
-    with pytest.raises(Stops):
-        table.counts(SETS)
-    table.close()
+    interrupt(path, folder, after=1)
     pq.write_table(rows(seed=1), path)
     with pytest.raises(BadData, match=r"has changed since the count(.|\n)*remove that folder"):
         read(path, schema=SIZES, scratch=folder)
