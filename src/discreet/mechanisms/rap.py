@@ -169,15 +169,10 @@ class _Softmax:
         return _publish(RelaxedRows.publish(self._domain, self._total, np.asarray(rows)), self._settings, self._job)
 
     def fit(self, measurements: Sequence[Measurement], progress: Progress) -> None:
-        self._logits, taken = fit.fit(
-            self._domain,
-            self._logits,
-            measurements,
-            total=self._total,
-            settings=self._constants,
-            seed=self._job.seed,
-            progress=progress,
-        )
+        known: Any = {"total": self._total, "settings": self._constants, "seed": self._job.seed}
+        if not self._fits:
+            self._logits = fit.lean(self._domain, self._logits, measurements, **known)
+        self._logits, taken = fit.fit(self._domain, self._logits, measurements, progress=progress, **known)
         self._fits.append(taken)
 
     def notes(self) -> dict[str, Any]:

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.data.domain import Domain
-from discreet.models import tiles, transform
+from discreet.models import guess, tiles, transform
 from discreet.models.tiles import Bucket, Packed
 from discreet.privacy.curator import Measurement
 from discreet.progress import SILENT, Progress
@@ -49,6 +49,7 @@ class FitSettings:
         overrun: Answer with the average at this multiple of the step of least estimated risk.
         max_steps: Stop there in any case.
         start: Standard deviation of the first logits.
+        lean: What is added to the logits of guessed values.
     """
 
     step: float = 75.0
@@ -60,10 +61,19 @@ class FitSettings:
     overrun: float = 1.3
     max_steps: int = 1500
     start: float = 0.5
+    lean: float = 2.0
+
+    @property
+    def shifts(self) -> tuple[float, float]:
+        """What is added to the measurements of each half of the rows, in units of the public noise."""
+        return self.thinning, -self.thinning
 
 
 _STRETCH = 8
 """Steps in one call of compiled code."""
+
+_ALWAYS = 8
+"""Heavy tiles of a width that are in every batch, however small it is."""
 
 
 class _State(NamedTuple):
@@ -76,6 +86,22 @@ class _State(NamedTuple):
 def start(domain: Domain, rows: int, settings: FitSettings, seed: int) -> jax.Array:
     """Logits near zero, different for every row."""
     return settings.start * jax.random.normal(jax.random.key(seed), (domain.bits, rows), jnp.float32)
+
+
+def lean(
+    domain: Domain,
+    logits: jax.Array,
+    measurements: Sequence[Measurement],
+    *,
+    total: int,
+    settings: FitSettings,
+    seed: int,
+) -> jax.Array:
+    """Logits that lean to a first guess; arguments as those of `fit`, which comes next."""
+    codes = guess.guess(domain, measurements, rows=logits.shape[1], shifts=settings.shifts, total=total, seed=seed)
+    attribute, row = np.nonzero(codes != guess.UNKNOWN)
+    bits = np.asarray(domain.offsets)[attribute] + codes[attribute, row]
+    return logits.at[bits, row].add(settings.lean)
 
 
 def probabilities(domain: Domain, logits: jax.Array) -> jax.Array:
@@ -133,7 +159,7 @@ def fit(
 
 
 class _Batches:
-    """Which tiles each step looks at: heavy ones always, in at most half of a batch; others once per epoch, in turn.
+    """Which tiles each step looks at: heavy ones always, a few or half a batch of them; others once per epoch, in turn.
 
     Heavy tiles are chosen by y, which both halves of the rows then depend on. The mean of a step does not change by it,
     only its variance, so that the estimate of the risk stays unbiased to first order.
@@ -149,13 +175,14 @@ class _Batches:
         self.scales: list[jax.Array] = []
         for real, heavy in zip(packed.real, packed.heavy, strict=True):
             count = min(real, tiles.roomy(int(np.ceil(real * share))))
-            always = heavy[: count // 2 if count < real else 0]
+            always = heavy[: max(count // 2, _ALWAYS) if count < real else 0]
             others = np.setdiff1d(np.arange(real, dtype=np.int32), always)
-            scale = len(others) / (count - len(always))
-            self.scales.append(jnp.asarray(np.repeat([1.0, scale], [len(always), count - len(always)]), jnp.float32))
+            count = max(count - len(always), min(len(others), tiles.roomy(int(np.ceil(len(others) * share)))))
+            scale = len(others) / max(count, 1)
+            self.scales.append(jnp.asarray(np.repeat([1.0, scale], [len(always), count]), jnp.float32))
             self._always.append(always)
             self._others.append(others)
-            self._counts.append(count - len(always))
+            self._counts.append(count)
         self._queues = [np.zeros(0, np.int32) for _ in packed.real]
 
     def take(self) -> list[jax.Array]:
@@ -193,12 +220,11 @@ def _stretch(
     load: jax.Array,
 ) -> _State:
     """A few steps of mirror descent with momentum."""
-    shifts = (settings.thinning, -settings.thinning)
 
     def step(state: _State, chosen: list[jax.Array]) -> tuple[_State, None]:
         x = tiles.with_constants(probabilities(domain, state.logits))
         pulls = [
-            tiles.pull(x, bucket, ids, scale, shifts)[1]
+            tiles.pull(x, bucket, ids, scale, settings.shifts)[1]
             for bucket, ids, scale in zip(buckets, chosen, scales, strict=True)
         ]
         natural = jnp.sum(jnp.stack(pulls), axis=0)[:-2] / load

@@ -74,11 +74,10 @@ def pack(domain: Domain, measurements: Sequence[Measurement], *, total: int, see
     depth = max(1, *(len(found.threshold.attributes) - 1 for found in measurements))
     pools: dict[str, list[tuple[Array, ...]]] = {}
     for position, (found, sigma) in enumerate(zip(measurements, sigmas, strict=True)):
-        column, pooled = _as_matrix(domain, found, depth)
-        y = (pooled[1] / total).astype(np.float32)
-        z = sigma * np.random.default_rng((seed, position)).standard_normal(y.shape, np.float32)
-        weight = np.full(len(y), (min(sigmas) / sigma) ** 2, np.float32)
-        pools.setdefault(column, []).append((pooled[0], y, z.astype(np.float32), weight))
+        noise = public_noise(found, total=total, seed=seed, position=position)
+        column, left, (counts, z) = _as_matrices(domain, found.threshold.attributes, (found.counts, noise), depth)
+        weight = np.full(len(left), (min(sigmas) / sigma) ** 2, np.float32)
+        pools.setdefault(column, []).append((left, (counts / total).astype(np.float32), z, weight))
     widths = _widths(domain, pools)
     generator = np.random.default_rng(seed)
     parts: dict[int, list[tuple[Array, ...]]] = {}
@@ -96,6 +95,12 @@ def pack(domain: Domain, measurements: Sequence[Measurement], *, total: int, see
         falling = np.argsort(-excess, kind="stable").astype(np.int32)
         packed.heavy.append(falling[: np.count_nonzero(excess)])
     return packed
+
+
+def public_noise(found: Measurement, *, total: int, seed: int, position: int) -> NDArray[np.float32]:
+    """Fresh noise for every cell of a measurement, with the deviation of its fractions."""
+    deviation = np.float32(float(found.sigma_squared) ** 0.5 / total)
+    return deviation * np.random.default_rng((seed, position)).standard_normal(found.counts.size, np.float32)
 
 
 def roomy(count: int) -> int:
@@ -167,17 +172,18 @@ def _join(weights: jax.Array, values: jax.Array, groups: int) -> jax.Array:
     return jnp.concatenate([weights[at] @ values[:, at * size : (at + 1) * size] for at in range(groups)], axis=1)
 
 
-def _as_matrix(domain: Domain, found: Measurement, depth: int) -> tuple[str, tuple[Array, NDArray[np.int64]]]:
-    """Column attribute, bits of every row's factors, and the noisy counts as rows x columns."""
-    names = found.threshold.attributes
+def _as_matrices(
+    domain: Domain, names: tuple[str, ...], values: Sequence[NDArray[Any]], depth: int
+) -> tuple[str, Array, list[NDArray[Any]]]:
+    """Column attribute, bits of every row's factors, and values of all cells as rows x columns."""
     shape = domain.project(names).sizes
     axis = int(np.argmax(shape))
-    counts = np.moveaxis(found.counts.reshape(shape), axis, -1).reshape(-1, shape[axis])
-    left = np.full((len(counts), depth), domain.bits, np.int32)
+    matrices = [np.moveaxis(value.reshape(shape), axis, -1).reshape(-1, shape[axis]) for value in values]
+    left = np.full((len(matrices[0]), depth), domain.bits, np.int32)
     rest = [name for name in names if name != names[axis]]
     for at, (name, codes) in enumerate(zip(rest, np.indices([domain.size_of(name) for name in rest]), strict=True)):
         left[:, at] = codes.reshape(-1) + domain.offsets[domain.index(name)]
-    return names[axis], (left, counts)
+    return names[axis], left, matrices
 
 
 def _widths(domain: Domain, columns: Iterable[str]) -> list[int]:
