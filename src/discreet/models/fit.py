@@ -72,7 +72,7 @@ class FitSettings:
 _STRETCH = 8
 """Steps in one call of compiled code."""
 
-_ALWAYS = 8
+_ALWAYS = 32
 """Heavy tiles of a width that are in every batch, however small it is."""
 
 

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from discreet.data.domain import Domain
 from discreet.privacy.curator import Measurement
 
-HEIGHT = 256
-"""Rows of a tile."""
+HEIGHT = 64
+"""Rows of a tile: few, so that those which stand out share their tiles with few others."""
 
 STANDS_OUT = 5.0
 """Standard deviations by which a row's squared length exceeds that of noise alone."""
