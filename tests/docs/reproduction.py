@@ -26,9 +26,6 @@ whose claims name it ran on LOANS too (`--quick --dataset loans`). Of the papers
 workloads of 64 and 256 marginals (but for `rule`), most schedules (T, K), and Aydore et al.'s Figure 5(a). Without
 `--quick` there are more cells; `--full` has the papers' constants and their whole grid.
 
-All `rap` cells were run before its fit leaned to a first guess (see [rap.md](rap.md)): on LOANS it does better now than
-these results say.
-
 How these runs came about: `drift` was given 4 seeds, looked at, and then 8, so its intervals are a little optimistic.
 Seconds were measured on a shared machine, some runs were halted for minutes in between, and two ran at once: do not
 read them as speed.

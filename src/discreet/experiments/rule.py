@@ -14,7 +14,7 @@ from discreet.publish.svg import lines
 _EPSILONS = {"tiny": (0.1, 1.0), "quick": (0.01, 0.1, 1.0), "default": (0.01, 0.1, 1.0), "full": (0.01, 0.1, 1.0, 10.0)}
 _KINDS = {
     "tiny": ((3, 3, 2),),
-    "quick": ((3, 3, 16), (3, 3, 256)),
+    "quick": ((3, 3, 16), (3, 3, 64)),
     "default": ((3, 3, 16), (3, 3, 256), (4, 1, 16)),
     "full": ((3, 3, 1), (3, 3, 16), (3, 3, 64), (3, 3, 256), (4, 1, 16), (4, 2, 16), (4, 4, 64)),
 }
@@ -29,7 +29,7 @@ _CELL = ("dataset", "k", "r", "thresholds", "epsilon", "seed")
 
 
 def _grid(size: str, datasets: Sequence[str]) -> Iterator[tuple[str, Setting]]:
-    rows = {} if size == "tiny" else {"rows": 1000}
+    rows = {"rows": 1000} if size in ("default", "full") else {}
     choices = [trial.ours(size), *(trial.ours(size) | {"order": order} for order in _ORDERS[size])]
     choices += [trial.ours(size, schedule) for schedule in _SCHEDULES[size]]
     for dataset in datasets:
