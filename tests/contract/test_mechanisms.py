@@ -15,6 +15,7 @@ from discreet.errors import BadSetting, BudgetExceeded, DiscreetError
 from discreet.mechanisms.catalogue import catalogue
 from discreet.models.relaxed import RelaxedRows
 from discreet.models.rounded import RoundedRows
+from discreet.models.weighted import WeightedRows
 from discreet.publish.make import release
 from discreet.publish.release import Release
 from discreet.queries.answers import GRID
@@ -24,6 +25,8 @@ FAST: dict[str, dict[str, Any]] = {
     "rap": {"rows": 100},
     "rap-paper": {"rows": 100, "rounds": 3, "per_round": 4, "settings": {"steps": 60}},
     "rap-search": {"rows": 50, "settings": {"steps": 20}},
+    "mwem": {"rounds": 8},
+    "pep": {"rounds": 8},
     "gaussian": {},
     "gaussian-paper": {},
     "all-zero": {},
@@ -34,6 +37,10 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "rap covered": ("rap", {"rows": 100, "settings": {"order": 1}}),
     "rap-paper rounded": ("rap-paper", {**FAST["rap-paper"], "settings": {"steps": 60, "answers": "rounded"}}),
 }
+VARIANTS |= {
+    f"{name} whole": (name, {"rounds": 4, "per_round": 2, "settings": {"whole": True}}) for name in ("mwem", "pep")
+}
+VARIANTS["mwem past"] = ("mwem", {"rounds": 8, "settings": {"passes": 20}})
 EVERY = {name: (name, settings) for name, settings in FAST.items()} | VARIANTS
 TABLE_ROWS = 1500
 
@@ -106,10 +113,10 @@ def test_a_huge_budget_brings_rap_close(table: Table) -> None:
     assert errors(made.answers, table, made.workload, made.schema).max_error < 0.004
 
 
-@pytest.mark.parametrize("which", [which for which in EVERY if which.startswith("rap")])
+@pytest.mark.parametrize("which", [which for which in EVERY if which.startswith(("rap", "mwem", "pep"))])
 def test_answers_are_those_of_a_distribution(table: Table, which: str) -> None:
     made = make(table, which)
-    assert isinstance(made.answers, RoundedRows if "rounded" in which else RelaxedRows)
+    assert isinstance(made.answers, RoundedRows if "rounded" in which else RelaxedRows | WeightedRows)
     total = made.answers.total * GRID
     for threshold in made.workload:
         units = made.answers.units(threshold.attributes)
@@ -131,7 +138,7 @@ def test_both_neighbour_relations_and_several_rows_per_person(table: Table, whic
         assert made.charges[0].label == "number of rows"
 
 
-@pytest.mark.parametrize("which", ["rap", "rap-paper", "gaussian"])
+@pytest.mark.parametrize("which", ["rap", "rap-paper", "gaussian", "pep"])
 @pytest.mark.parametrize("workload", ["all:3@1", "all:2@1+all:3@2", "age, sex; 2 of (age, sex, income)"])
 def test_thresholds_with_r_below_k(table: Table, which: str, workload: str) -> None:
     name, settings = EVERY[which]

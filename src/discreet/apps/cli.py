@@ -223,7 +223,7 @@ def _release(commands: Commands[_Parser]) -> None:
         "--mechanism",
         default="rap",
         metavar="NAME",
-        help="rap (default), rap-paper, rap-search, gaussian, gaussian-paper or all-zero",
+        help="rap (default), rap-paper, rap-search, mwem, pep, gaussian, gaussian-paper or all-zero",
     )
     how.add_argument("--rounds", type=int, metavar="T", help="rounds of select, measure, fit")
     how.add_argument("--per-round", type=int, metavar="K", help="queries selected in each round")

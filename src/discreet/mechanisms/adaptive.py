@@ -9,10 +9,11 @@ Measurements").
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
 from discreet.mechanisms.cover import cover
 from discreet.privacy.curator import Curator, Measurement
@@ -37,17 +38,24 @@ class Outcome:
     notes: dict[str, Any] = field(default_factory=dict)
 
 
-class Model(Protocol):
+class Model(ABC):
     """What is fitted to measurements. Post-processing only."""
 
+    @abstractmethod
     def answers(self) -> Answers:
-        """Public answers of the current fit."""
+        """Public answers of the current fit, for the next selection."""
 
+    @abstractmethod
     def fit(self, measurements: Sequence[Measurement], progress: Progress) -> None:
         """Move towards the measurements, starting from the current fit."""
 
+    def published(self) -> Answers:
+        """What is released once the last round is over: the current fit, or an average over rounds."""
+        return self.answers()
+
     def notes(self) -> dict[str, Any]:
         """Facts about the fit."""
+        return {}
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,7 @@ class Schedule:
             None to measure nothing but the selected queries.
         priced: How queries measured together are priced, see `Curator`.
         selection: Share of a round's budget that pays for the selection.
+        again: Whether a query may be selected in several rounds.
     """
 
     rounds: int = 1
@@ -68,6 +77,7 @@ class Schedule:
     order: int | None = None
     priced: str = "jointly"
     selection: Fraction = Fraction(1, 2)
+    again: bool = False
 
 
 def adaptive(
@@ -83,7 +93,7 @@ def adaptive(
     if schedule.per_round is None:
         measured = measure_everything(curator, workload, rho=rho, order=schedule.order, priced=schedule.priced)
         model.fit(measured, progress)
-        return Outcome(model.answers(), measured, model.notes())
+        return Outcome(model.published(), measured, model.notes())
     measured = []
     chosen: list[Query] = []
     each = rho / schedule.rounds
@@ -94,14 +104,14 @@ def adaptive(
             against=model.answers(),
             picks=schedule.per_round,
             rho=each * schedule.selection,
-            without=chosen,
+            without=() if schedule.again else chosen,
             label=f"{name}: select",
         )
         chosen += picked
         spend = each * (1 - schedule.selection)
         measured += _selected(curator, workload, picked, rho=spend, schedule=schedule, label=f"{name}: measure")
         model.fit(measured, progress)
-    return Outcome(model.answers(), measured, {**model.notes(), "selected": len(chosen)})
+    return Outcome(model.published(), measured, {**model.notes(), "selected": len(chosen)})
 
 
 def measure_everything(

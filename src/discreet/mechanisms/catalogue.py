@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
 
 from discreet import _check
 from discreet.errors import BadSetting
-from discreet.mechanisms import direct
+from discreet.mechanisms import direct, weights
 from discreet.mechanisms.adaptive import Outcome
 from discreet.mechanisms.job import Job
 from discreet.privacy.curator import Curator, require_measurable
@@ -80,6 +81,18 @@ def catalogue() -> dict[str, Mechanism]:
             run=search.run,
             check=search.check,
             conversion="closed-form",
+        ),
+        Mechanism(
+            name="mwem",
+            settings=weights.MwemSettings,
+            run=weights.run_mwem,
+            check=partial(weights.check, mechanism="mwem"),
+        ),
+        Mechanism(
+            name="pep",
+            settings=weights.PepSettings,
+            run=weights.run_pep,
+            check=partial(weights.check, mechanism="pep"),
         ),
         Mechanism(
             name="gaussian",

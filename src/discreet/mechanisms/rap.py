@@ -25,7 +25,7 @@ import numpy as np
 from discreet import _check
 from discreet.data.domain import Domain
 from discreet.errors import BadSetting, BadWorkload
-from discreet.mechanisms.adaptive import Outcome, Schedule, adaptive
+from discreet.mechanisms.adaptive import Model, Outcome, Schedule, adaptive
 from discreet.mechanisms.cover import cells_at, largest_order
 from discreet.mechanisms.job import Job
 from discreet.models import fit, projection, transform
@@ -155,7 +155,7 @@ def check(workload: Workload, settings: Settings | PaperSettings) -> None:
         require_measurable(workload.domain, workload.marginals)
 
 
-class _Softmax:
+class _Softmax(Model):
     """The model of `rap`: softmax rows, fitted until their estimated risk stops falling."""
 
     def __init__(self, domain: Domain, total: int, settings: Settings, job: Job) -> None:
@@ -179,7 +179,7 @@ class _Softmax:
         return {"fits": self._fits, "order": _order(self._job.workload, self._settings)}
 
 
-class _Published:
+class _Published(Model):
     """The model of `rap-paper`: rows kept in place by a transform, moved by Adam."""
 
     def __init__(self, domain: Domain, total: int, settings: PaperSettings, job: Job) -> None:

@@ -103,7 +103,7 @@ def release(
             it must not have been chosen by looking at the table.
         augment: Further thresholds of the kinds in the history, drawn at random by `workload_seed`.
         delta: Defaults to 1/n^2 under replace-one; must be given under add-remove, where n is private.
-        mechanism: rap, rap-paper, rap-search, gaussian, gaussian-paper or all-zero.
+        mechanism: rap, rap-paper, rap-search, mwem, pep, gaussian, gaussian-paper or all-zero.
         rounds: T, for adaptive mechanisms.
         per_round: K, queries selected in each round.
         rows: n', relaxed rows of the model.

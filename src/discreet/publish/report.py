@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from discreet.errors import DiscreetError
 from discreet.models.noisy import NoisyCounts
 from discreet.models.relaxed import RelaxedRows
+from discreet.models.weighted import WeightedRows
 from discreet.privacy.curator import Measurement
 from discreet.privacy.ledger import total_of
 from discreet.privacy.loss import epsilon_of
@@ -290,7 +291,7 @@ def _provenance(release: Release) -> str:
     for name, value in [*release.settings.items(), *release.notes.items()]:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         facts.append((name, shorten(text, 300)))
-    rows, model = release.codes is not None, isinstance(release.answers, RelaxedRows)
+    rows, model = release.codes is not None, isinstance(release.answers, RelaxedRows | WeightedRows)
     files = {
         "release.json": "what was done, promised and paid, with schema, workload and versions",
         "synthetic.parquet": "synthetic rows in the original schema" if rows else "",

@@ -5,7 +5,8 @@
     codes.parquet         the same rows as codes 0, 1, ... of each attribute's values
     answers.parquet       every answer in words (up to MOST_ANSWERS queries)
     measurements.parquet  noisy counts: entry of "measurements" in release.json, cell, count
-    model.parquet         the fitted relaxed rows: per attribute, shares of 2^14 (unless answers come from the rows)
+    model.parquet         the fitted model: per attribute, shares of 2^14 of each relaxed row; or the weight of each row
+                          (unless answers come from the synthetic rows)
     report.html           for people
 
 While a run goes on the folder holds `unfinished.json` and `ledger.jsonl` instead.
@@ -36,6 +37,8 @@ from discreet.errors import BadLedger, BadRelease
 from discreet.models.noisy import NoisyCounts
 from discreet.models.relaxed import PRECISION, RelaxedRows
 from discreet.models.rounded import Codes, RoundedRows
+from discreet.models.support import Support
+from discreet.models.weighted import WHOLE, WeightedRows
 from discreet.privacy.curator import Measurement
 from discreet.privacy.ledger import Charge, Ledger, Limit, read_file, total_of
 from discreet.privacy.neighbours import Neighbours
@@ -50,8 +53,15 @@ from discreet.queries.threshold import Threshold
 
 FORMAT = 1
 _FLUSH = 2**20
+_WEIGHT = "__weight__"
 _VERSIONS = ("discreet", "numpy", "jax", "duckdb", "ibis-framework", "pyarrow")
-_KINDS = {RelaxedRows: "relaxed-rows", RoundedRows: "rounded-rows", NoisyCounts: "noisy-counts", Zeros: "zeros"}
+_KINDS = {
+    RelaxedRows: "relaxed-rows",
+    WeightedRows: "weighted-rows",
+    RoundedRows: "rounded-rows",
+    NoisyCounts: "noisy-counts",
+    Zeros: "zeros",
+}
 
 
 @dataclass(frozen=True)
@@ -155,6 +165,8 @@ def write(release: Release, path: Path, progress: Progress = SILENT) -> None:
         _write_measurements(release.measurements, path / "measurements.parquet")
     if isinstance(release.answers, RelaxedRows):
         _write_model(release.answers, path / "model.parquet")
+    if isinstance(release.answers, WeightedRows):
+        _write_weights(release.answers, path / "model.parquet")
     if release.workload.size <= MOST_ANSWERS:
         _write_answers(release, path / "answers.parquet")
     _write_json(path / "release.json", to_json(release))
@@ -369,6 +381,8 @@ def _read_answers(
         if codes is None:
             raise BadRelease(f"{path} is damaged: codes.parquet, which holds its answers, is missing.")
         return RoundedRows(domain, total, codes)
+    if kind == "weighted-rows":
+        return _read_weights(domain, total, path / "model.parquet")
     table = pq.read_table(path / "model.parquet")
     blocks = [
         table[name].combine_chunks().flatten().to_numpy().reshape(-1, size).T
@@ -377,18 +391,38 @@ def _read_answers(
     return RelaxedRows(domain, total, np.concatenate(blocks))
 
 
+def _write_weights(model: WeightedRows, path: Path) -> None:
+    """Rows with a weight: their codes, and shares of a whole."""
+    kept = np.flatnonzero(model.shares)
+    codes = model.domain.unravel(kept) if model.support.codes is None else model.support.codes[kept]
+    columns = _columns(codes, model.domain)
+    if _WEIGHT in columns:
+        raise BadRelease(f"An attribute is called {_WEIGHT!r}, which model.parquet needs for itself; rename it.")
+    table = pa.table({**columns, _WEIGHT: model.shares[kept]}).replace_schema_metadata({"shares_of": str(WHOLE)})
+    pq.write_table(table, path, compression="zstd")
+
+
+def _read_weights(domain: Domain, total: int, path: Path) -> WeightedRows:
+    table = pq.read_table(path)
+    return WeightedRows(total, Support(domain, _codes_in(table, domain)), table[_WEIGHT].to_numpy())
+
+
 def _write_codes(codes: Codes, domain: Domain, path: Path) -> None:
-    columns = {
+    pq.write_table(pa.table(_columns(codes, domain)), path, compression="zstd")
+
+
+def _columns(codes: Codes, domain: Domain) -> dict[str, Any]:
+    return {
         name: codes[:, at].astype(np.min_scalar_type(size - 1))
         for at, (name, size) in enumerate(zip(domain.attributes, domain.sizes, strict=True))
     }
-    pq.write_table(pa.table(columns), path, compression="zstd")
 
 
 def _read_codes(domain: Domain, path: Path) -> Codes | None:
-    if not path.is_file():
-        return None
-    table = pq.read_table(path)
+    return _codes_in(pq.read_table(path), domain) if path.is_file() else None
+
+
+def _codes_in(table: pa.Table, domain: Domain) -> Codes:
     return np.stack([table[name].to_numpy().astype(np.int64) for name in domain], axis=1)
 
 

@@ -1,0 +1,218 @@
+"""MWEM and PEP: a distribution over the whole domain, moved towards what was measured.
+
+Both select the queries on which the distribution errs most, measure them, and multiply weights; they differ in how far.
+MWEM takes damped steps: with a measured answer a and the distribution's q(D), rows that match grow by exp(rate (a -
+q(D))). That minimises  -rate * sum of D(x) q(x) (a - q(D_before)) + sum of D(x) log D(x)  over all steps so far. (Liu,
+Vietri and Wu's appendix A.2-A.3 has the first sign wrong, which would move away from the measurements.) As published by
+Hardt, Ligett and McSherry each measurement is used once, in its round, the rate is 1/2, and the average of all rounds'
+distributions is released; going over all past measurements again in each round does better, and then the last
+distribution is released (`--set passes=20`).
+
+PEP projects: it takes the measurement that is violated most and moves to the distribution closest in relative entropy
+which satisfies it, again and again (Algorithm 4). Rows that match are scaled by a / q(D), the others by (1 - a) / (1 -
+q(D)). A whole marginal (`--set whole=true`, the marginal trick of appendix A.1) is satisfied in one step.
+
+References: Hardt, Ligett, McSherry (2012), "A simple and practical algorithm for differentially private data release";
+Liu, Vietri, Wu (2021), "Iterative methods for private synthetic data", sections 3 and 4, appendices A and C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import _check
+from discreet.errors import BadSetting
+from discreet.mechanisms.adaptive import Model, Outcome, Schedule, adaptive
+from discreet.mechanisms.cover import cells_at
+from discreet.mechanisms.job import Job
+from discreet.models.support import Constraint, Single, Support, require_small
+from discreet.models.weighted import WeightedRows
+from discreet.privacy.curator import Curator, Measurement, require_cells
+from discreet.progress import Progress
+from discreet.queries.answers import Answers
+from discreet.queries.workload import Workload
+
+Floats = NDArray[np.float64]
+
+_FLOOR = 1e-6
+"""Measured fractions are moved into [floor, 1 - floor]: a weight of zero would stay zero for ever."""
+
+
+@dataclass(frozen=True)
+class MwemSettings:
+    """Settings of `mwem`.
+
+    Attributes:
+        rounds: T.
+        per_round: K, queries selected in each round.
+        rate: Step size; 1/2 as Hardt et al. have it, 1 in Liu et al.'s appendix.
+        passes: How often each round goes over all measurements so far; 0 to use the round's own, once.
+        whole: Measure the whole marginals of selected queries, for the price of two of their cells.
+    """
+
+    rounds: int = 50
+    per_round: int = 1
+    rate: float = 0.5
+    passes: int = 0
+    whole: bool = False
+
+    def __post_init__(self) -> None:
+        _check.whole("rounds", self.rounds)
+        _check.whole("per_round", self.per_round)
+        _check.positive("rate", self.rate)
+        _check.whole("passes", self.passes, least=0)
+
+
+@dataclass(frozen=True)
+class PepSettings:
+    """Settings of `pep`.
+
+    Attributes:
+        rounds: T.
+        per_round: K, queries selected in each round.
+        steps: Most projections in a round.
+        tolerance: Stop when no measurement is violated by more.
+        whole: Measure the whole marginals of selected queries, for the price of two of their cells.
+    """
+
+    rounds: int = 50
+    per_round: int = 1
+    steps: int = 25
+    tolerance: float = 0.0
+    whole: bool = False
+
+    def __post_init__(self) -> None:
+        _check.whole("rounds", self.rounds)
+        _check.whole("per_round", self.per_round)
+        _check.whole("steps", self.steps)
+
+
+def run_mwem(curator: Curator, job: Job) -> Outcome:
+    """Multiplicative weights."""
+    return _run(curator, job, _Mwem(Support(curator.domain), curator.total, job.settings))
+
+
+def run_pep(curator: Curator, job: Job) -> Outcome:
+    """Projection by exponential weights."""
+    return _run(curator, job, _Pep(Support(curator.domain), curator.total, job.settings))
+
+
+def check(workload: Workload, settings: MwemSettings | PepSettings, mechanism: str) -> None:
+    """Refuse what does not fit, before anything is charged."""
+    require_small(workload.domain, mechanism)
+    picks = settings.rounds * settings.per_round
+    if settings.per_round > workload.size or (not _again(settings) and picks > workload.size):
+        raise BadSetting(
+            f"{settings.rounds} rounds of {settings.per_round} queries are more than the workload's {workload.size:,}."
+        )
+    if settings.whole:
+        require_cells(cells_at(workload, _widest(workload), settings.per_round))
+
+
+def _run(curator: Curator, job: Job, model: Model) -> Outcome:
+    settings = job.settings
+    schedule = Schedule(
+        settings.rounds,
+        settings.per_round,
+        order=_widest(job.workload) if settings.whole else None,
+        again=_again(settings),
+    )
+    return adaptive(curator, job.workload, model, rho=job.rho, schedule=schedule, progress=job.progress)
+
+
+def _again(settings: MwemSettings | PepSettings) -> bool:
+    """Whether a query may be selected twice: a single damped step does not settle it."""
+    return isinstance(settings, MwemSettings) and settings.passes == 0
+
+
+def _widest(workload: Workload) -> int:
+    return max(len(threshold.attributes) for threshold in workload)
+
+
+class _Weights(Model):
+    """A distribution over a support. Weights are kept with their sum, so that a step touches only what it changes."""
+
+    def __init__(self, support: Support, total: int) -> None:
+        self._support, self._total = support, total
+        self._weights: Floats = np.full(support.size, 1 / support.size)
+        self._constraints: list[Constraint] = []
+        self._seen = 0
+
+    def answers(self) -> Answers:
+        return WeightedRows.publish(self._total, self._support, self._weights)
+
+    def _take(self, measurements: Sequence[Measurement]) -> list[Constraint]:
+        """Constraints of the measurements that are new; earlier ones must come first."""
+        new = [
+            constraint
+            for found in measurements[self._seen :]
+            for constraint in self._support.constraints(found, self._total)
+        ]
+        self._seen = len(measurements)
+        self._constraints += new
+        return new
+
+
+class _Mwem(_Weights):
+    """Damped steps: once through the new measurements, or several times through all."""
+
+    def __init__(self, support: Support, total: int, settings: MwemSettings) -> None:
+        super().__init__(support, total)
+        self._settings = settings
+        self._sum, self._rounds = np.zeros(support.size), 0
+
+    def fit(self, measurements: Sequence[Measurement], progress: Progress) -> None:
+        new = self._take(measurements)
+        path = self._constraints * self._settings.passes or new
+        progress.stage("multiplicative weights", len(path))
+        total = 1.0
+        for number, constraint in enumerate(path):
+            masses = constraint.masses(self._weights, total)
+            factors = np.exp(self._settings.rate * (constraint.measured - masses))
+            if isinstance(constraint, Single):
+                factors[0] = 1.0  # the query's own step; rows that do not match stay
+            constraint.scale(self._weights, factors)
+            total *= float(factors @ masses)
+            progress.step(number + 1)
+        self._weights /= self._weights.sum()
+        self._sum += self._weights
+        self._rounds += 1
+
+    def published(self) -> Answers:
+        if self._settings.passes:
+            return self.answers()
+        return WeightedRows.publish(self._total, self._support, self._sum / self._rounds)
+
+
+class _Pep(_Weights):
+    """Projections onto the measurement that is violated most."""
+
+    def __init__(self, support: Support, total: int, settings: PepSettings) -> None:
+        super().__init__(support, total)
+        self._settings = settings
+        self._steps: list[int] = []
+
+    def fit(self, measurements: Sequence[Measurement], progress: Progress) -> None:
+        self._take(measurements)
+        progress.stage("projection", self._settings.steps)
+        steps = 0
+        for steps in range(self._settings.steps + 1):
+            now = [constraint.masses(self._weights, 1.0) for constraint in self._constraints]
+            wanted = [constraint.feasible(_FLOOR) for constraint in self._constraints]
+            gaps = [float(np.abs(mass - want).max()) for mass, want in zip(now, wanted, strict=True)]
+            at = int(np.argmax(gaps))
+            if steps == self._settings.steps or gaps[at] <= self._settings.tolerance:
+                break
+            factors = np.divide(wanted[at], now[at], out=np.zeros_like(now[at]), where=now[at] > 0)
+            self._constraints[at].scale(self._weights, factors)
+            self._weights /= self._weights.sum()
+            progress.step(steps + 1)
+        self._steps.append(steps)
+
+    def notes(self) -> dict[str, Any]:
+        return {"steps": self._steps}

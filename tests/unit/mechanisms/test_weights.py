@@ -1,0 +1,164 @@
+"""MWEM and PEP against direct optimisation of what they are said to minimise (Liu et al. 2021, A.3, C.1 and C.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from discreet.data.domain import Domain
+from discreet.errors import BadSetting, BadWorkload
+from discreet.mechanisms import weights
+from discreet.mechanisms.weights import MwemSettings, PepSettings
+from discreet.models.support import Single, Support
+from discreet.models.weighted import WHOLE, WeightedRows
+from discreet.privacy.curator import Measurement
+from discreet.progress import SILENT
+from discreet.queries.answers import GRID
+from discreet.queries.threshold import Threshold
+from discreet.queries.workload import Workload
+
+DOMAIN = Domain({"a": 3, "b": 2, "c": 2})
+SUPPORT = Support(DOMAIN)
+TOTAL = 1000
+
+
+def single(names: tuple[str, ...], cell: int, count: int, r: int | None = None) -> Measurement:
+    return Measurement(Threshold(names, r), np.array([cell]), np.array([count]), Fraction(1))
+
+
+def whole(names: tuple[str, ...], counts: list[int]) -> Measurement:
+    return Measurement(Threshold(names), None, np.array(counts), Fraction(1))
+
+
+ASKED = [single(("a", "b"), 3, 400), single(("b", "c"), 0, 250), single(("a",), 2, 120), single(("a", "b"), 3, 380)]
+
+
+def indicator(found: Measurement) -> np.ndarray:
+    assert found.cells is not None
+    codes = DOMAIN.unravel(np.arange(DOMAIN.size))
+    wanted = DOMAIN.project(found.threshold.attributes).unravel(found.cells)[0]
+    at = [DOMAIN.index(name) for name in found.threshold.attributes]
+    return np.asarray((codes[:, at] == wanted).sum(axis=1) >= found.threshold.r, float)
+
+
+def best(objective: Callable[[np.ndarray], float], equal: list[tuple[np.ndarray, float]]) -> np.ndarray:
+    """The distribution of least objective under linear constraints."""
+    constraints = [{"type": "eq", "fun": lambda d, q=q, a=a: d @ q - a} for q, a in equal]
+    found = minimize(
+        objective,
+        np.full(DOMAIN.size, 1 / DOMAIN.size),
+        bounds=[(1e-9, 1)] * DOMAIN.size,
+        constraints=[{"type": "eq", "fun": lambda d: d.sum() - 1}, *constraints],
+        method="SLSQP",
+        options={"ftol": 1e-14, "maxiter": 1000},
+    )
+    assert found.success
+    return np.asarray(found.x)
+
+
+@pytest.mark.parametrize("rate", [0.5, 1.0])
+def test_mwem_minimises_its_loss(rate: float) -> None:
+    model = weights._Mwem(SUPPORT, TOTAL, MwemSettings(rate=rate))
+    gains = np.zeros(DOMAIN.size)
+    for number, found in enumerate(ASKED):
+        query, before = indicator(found), model._weights.copy()
+        gains += query * (found.counts[0] / TOTAL - query @ before)
+        model.fit(ASKED[: number + 1], SILENT)
+    direct = best(lambda d: float(-rate * d @ gains + d @ np.log(d)), [])
+    assert model._weights == pytest.approx(direct, abs=1e-5)
+
+
+def test_mwem_publishes_the_average_of_its_rounds() -> None:
+    model = weights._Mwem(SUPPORT, TOTAL, MwemSettings())
+    seen = []
+    for number in range(len(ASKED)):
+        model.fit(ASKED[: number + 1], SILENT)
+        seen.append(model._weights.copy())
+    published = model.published()
+    assert isinstance(published, WeightedRows)
+    assert published.shares / WHOLE == pytest.approx(np.mean(seen, axis=0), abs=1e-9)
+
+
+def test_passes_over_past_measurements_come_closer_to_all_of_them() -> None:
+    def gap(passes: int) -> float:
+        model = weights._Mwem(SUPPORT, TOTAL, MwemSettings(passes=passes))
+        for number in range(3):
+            model.fit(ASKED[: number + 1], SILENT)
+        return max(float(abs(found.counts[0] / TOTAL - indicator(found) @ model._weights)) for found in ASKED[:3])
+
+    assert gap(200) < 0.001
+    assert gap(0) > 0.1
+
+
+def test_pep_finds_the_closest_distribution_that_agrees() -> None:
+    consistent = ASKED[:3]
+    model = weights._Pep(SUPPORT, TOTAL, PepSettings(steps=2000, tolerance=1e-9))
+    model.fit(consistent, SILENT)
+    equal = [(indicator(found), found.counts[0] / TOTAL) for found in consistent]
+    direct = best(lambda d: float(d @ np.log(d)), equal)
+    assert model._weights == pytest.approx(direct, abs=1e-5)
+
+
+def test_pep_over_rounds_ends_where_it_would_have_at_once() -> None:
+    model = weights._Pep(SUPPORT, TOTAL, PepSettings(steps=2000, tolerance=1e-9))
+    for number in range(3):
+        model.fit(ASKED[: number + 1], SILENT)
+    at_once = weights._Pep(SUPPORT, TOTAL, PepSettings(steps=2000, tolerance=1e-9))
+    at_once.fit(ASKED[:3], SILENT)
+    assert model._weights == pytest.approx(at_once._weights, abs=1e-6)
+
+
+def test_pep_satisfies_whole_marginals() -> None:
+    found = [whole(("a", "b"), [100, 200, 50, 250, 300, 100]), whole(("b", "c"), [150, 300, 400, 150])]
+    model = weights._Pep(SUPPORT, TOTAL, PepSettings(steps=500, tolerance=1e-9))
+    model.fit(found, SILENT)
+    full = model._weights.reshape(DOMAIN.sizes)
+    assert full.sum(axis=2).reshape(-1) * TOTAL == pytest.approx(found[0].counts, abs=1e-3)
+    assert full.sum(axis=0).reshape(-1) * TOTAL == pytest.approx(found[1].counts, abs=1e-3)
+
+
+def test_answers_beyond_zero_and_one_leave_every_row_some_weight() -> None:
+    model = weights._Pep(SUPPORT, TOTAL, PepSettings())
+    model.fit([single(("a", "b"), 1, -40), single(("c",), 0, 1100)], SILENT)
+    assert (model._weights > 0).all()
+    assert model._weights.sum() == pytest.approx(1)
+
+
+def test_a_step_of_mwem_leaves_rows_that_do_not_match_in_proportion() -> None:
+    found = single(("a", "b", "c"), 5, 300, r=2)
+    (constraint,) = SUPPORT.constraints(found, TOTAL)
+    assert isinstance(constraint, Single)
+    assert constraint.rows.tolist() == np.flatnonzero(indicator(found)).tolist()
+    model = weights._Mwem(SUPPORT, TOTAL, MwemSettings())
+    model.fit([found], SILENT)
+    others = np.delete(model._weights, constraint.rows)
+    assert others == pytest.approx(np.full(len(others), others[0]))
+
+
+def test_weighted_rows_answer_and_are_drawn_as_they_weigh() -> None:
+    share = np.random.default_rng(0).dirichlet(np.ones(DOMAIN.size))
+    listed = Support(DOMAIN, DOMAIN.unravel(np.arange(DOMAIN.size)))
+    one, other = (WeightedRows.publish(TOTAL, support, share) for support in (SUPPORT, listed))
+    assert one.shares.sum() == WHOLE
+    for names in [("a",), ("b", "c"), ("a", "b", "c")]:
+        assert one.units(names).dense(DOMAIN.project(names).size).tolist() == (
+            other.units(names).dense(DOMAIN.project(names).size).tolist()
+        )
+    exact = share.reshape(DOMAIN.sizes).sum(axis=(0, 1)) * TOTAL * GRID
+    assert one.units(("c",)).dense(2) == pytest.approx(exact, abs=1)
+    drawn = DOMAIN.ravel(one.draw(997, np.random.default_rng(1)))
+    assert np.abs(np.bincount(drawn, minlength=DOMAIN.size) - 997 * share).max() <= 1
+
+
+def test_large_domains_and_too_many_picks_are_refused() -> None:
+    wide = Domain({f"x{number}": 10 for number in range(8)})
+    with pytest.raises(BadWorkload, match=r"pep weighs every combination.*4\.8 GB.*rap or gaussian"):
+        weights.check(Workload(wide, [Threshold(("x0", "x1"))]), PepSettings(), "pep")
+    few = Workload(DOMAIN, [Threshold(("a",))])
+    with pytest.raises(BadSetting, match="more than the workload's 3"):
+        weights.check(few, PepSettings(rounds=4), "pep")
+    weights.check(few, MwemSettings(rounds=4), "mwem")  # may select a query again
