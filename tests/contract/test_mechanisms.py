@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from discreet.compare.errors import errors
-from discreet.data.table import Table
+from discreet.data.table import Table, read
 from discreet.errors import BadSetting, BudgetExceeded, DiscreetError
 from discreet.mechanisms.catalogue import catalogue
 from discreet.models.relaxed import RelaxedRows
@@ -27,6 +28,8 @@ FAST: dict[str, dict[str, Any]] = {
     "rap-search": {"rows": 50, "settings": {"steps": 20}},
     "mwem": {"rounds": 8},
     "pep": {"rounds": 8},
+    "pmw-pub": {"rounds": 8, "public": small_table(400, seed=9)},
+    "pep-pub": {"rounds": 8, "public": small_table(400, seed=9)},
     "gaussian": {},
     "gaussian-paper": {},
     "all-zero": {},
@@ -113,7 +116,7 @@ def test_a_huge_budget_brings_rap_close(table: Table) -> None:
     assert errors(made.answers, table, made.workload, made.schema).max_error < 0.004
 
 
-@pytest.mark.parametrize("which", [which for which in EVERY if which.startswith(("rap", "mwem", "pep"))])
+@pytest.mark.parametrize("which", [which for which in EVERY if which.startswith(("rap", "mwem", "pep", "pmw"))])
 def test_answers_are_those_of_a_distribution(table: Table, which: str) -> None:
     made = make(table, which)
     assert isinstance(made.answers, RoundedRows if "rounded" in which else RelaxedRows | WeightedRows)
@@ -184,3 +187,13 @@ def test_the_published_recipe_without_rounds_measures_everything(table: Table) -
 def test_settings_that_do_not_fit_are_refused(table: Table, wrong: dict[str, Any]) -> None:
     with pytest.raises(BadSetting):
         release(table, "all:2", **{"epsilon": 1.0, **wrong})
+
+
+def test_public_tables_are_asked_for_where_needed_and_refused_elsewhere(table: Table) -> None:
+    with pytest.raises(BadSetting, match="give one with --public"):
+        release(table, "all:2", mechanism="pep-pub", epsilon=1.0)
+    with pytest.raises(BadSetting, match="rap does not start from a public table"):
+        release(table, "all:2", mechanism="rap", epsilon=1.0, public=small_table(50))
+    other = read(pa.table({"age": [1, 2]}), schema={"age": 5})
+    with pytest.raises(BadSetting, match="another schema"):
+        release(table, "all:2", mechanism="pep-pub", epsilon=1.0, public=other)

@@ -85,6 +85,7 @@ def release(arguments: Namespace) -> None:
     console = Console()
     console.stage("reading the table")
     table = _read(arguments.data, arguments, schema)
+    public = None if arguments.public is None else read(arguments.public, schema=schema)
     made = make(
         table,
         arguments.workload,
@@ -97,6 +98,7 @@ def release(arguments: Namespace) -> None:
         per_round=arguments.per_round,
         rows=arguments.rows,
         settings=dict(_setting(text) for text in arguments.set),
+        public=public,
         seed=arguments.seed,
         workload_seed=arguments.workload_seed,
         neighbours=arguments.neighbours,

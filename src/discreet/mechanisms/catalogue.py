@@ -30,6 +30,7 @@ class Mechanism:
         settings: A frozen dataclass; its fields are what --set may name.
         run: The mechanism itself.
         check: Refuses a workload that the mechanism cannot take, before anything is charged.
+        public: Whether it starts from a public table.
         conversion: From (epsilon, delta) to zCDP, by default.
     """
 
@@ -37,6 +38,7 @@ class Mechanism:
     settings: type
     run: Callable[[Curator, Job], Outcome]
     check: Callable[[Workload, Any], None]
+    public: bool = False
     conversion: str = "tight"
 
     def settings_from(self, given: Mapping[str, object]) -> Any:
@@ -93,6 +95,20 @@ def catalogue() -> dict[str, Mechanism]:
             settings=weights.PepSettings,
             run=weights.run_pep,
             check=partial(weights.check, mechanism="pep"),
+        ),
+        Mechanism(
+            name="pmw-pub",
+            settings=weights.PmwSettings,
+            run=weights.run_mwem,
+            check=weights.check_schedule,
+            public=True,
+        ),
+        Mechanism(
+            name="pep-pub",
+            settings=weights.PepSettings,
+            run=weights.run_pep,
+            check=weights.check_schedule,
+            public=True,
         ),
         Mechanism(
             name="gaussian",

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from discreet.progress import Progress
 from discreet.queries.workload import Workload
 
@@ -18,6 +21,7 @@ class Job:
         workload: What matters.
         rho: What may be spent.
         settings: The mechanism's own settings.
+        public: Rows of a public table (codes, rows x attributes), or None.
         seed: For random choices that carry no privacy, such as where a fit starts.
         progress: Who hears about it.
     """
@@ -25,5 +29,6 @@ class Job:
     workload: Workload
     rho: Fraction
     settings: Any
+    public: NDArray[np.int64] | None
     seed: int
     progress: Progress

@@ -141,4 +141,4 @@ def _same_product(allowed: list[Pair], best: Pair) -> list[Pair]:
 
 def _run(curator: Curator, job: Job, pair: Pair, rho: Fraction) -> Outcome:
     settings: Settings = job.settings
-    return rap.run_paper(curator, Job(job.workload, rho, settings.at(pair), job.seed, job.progress))
+    return rap.run_paper(curator, Job(job.workload, rho, settings.at(pair), None, job.seed, job.progress))

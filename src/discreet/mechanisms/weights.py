@@ -1,4 +1,4 @@
-"""MWEM and PEP: a distribution over the whole domain, moved towards what was measured.
+"""MWEM and PEP: a distribution over the whole domain, or over public rows, moved towards what was measured.
 
 Both select the queries on which the distribution errs most, measure them, and multiply weights; they differ in how far.
 MWEM takes damped steps: with a measured answer a and the distribution's q(D), rows that match grow by exp(rate (a -
@@ -12,8 +12,12 @@ PEP projects: it takes the measurement that is violated most and moves to the di
 which satisfies it, again and again (Algorithm 4). Rows that match are scaled by a / q(D), the others by (1 - a) / (1 -
 q(D)). A whole marginal (`--set whole=true`, the marginal trick of appendix A.1) is satisfied in one step.
 
+With a public table (`pmw-pub`, `pep-pub`) only its rows have weight, at first as often as they occur: nothing that it
+lacks can be found, and the domain may be of any size.
+
 References: Hardt, Ligett, McSherry (2012), "A simple and practical algorithm for differentially private data release";
-Liu, Vietri, Wu (2021), "Iterative methods for private synthetic data", sections 3 and 4, appendices A and C.
+Liu, Vietri, Wu (2021), "Iterative methods for private synthetic data", sections 3 and 4, appendices A, C and D.2; Liu,
+Vietri, Steinke, Ullman, Wu (2021), "Leveraging public data for practical private query release", for PMW-Pub.
 """
 
 from __future__ import annotations
@@ -30,7 +34,7 @@ from discreet.errors import BadSetting
 from discreet.mechanisms.adaptive import Model, Outcome, Schedule, adaptive
 from discreet.mechanisms.cover import cells_at
 from discreet.mechanisms.job import Job
-from discreet.models.support import Constraint, Single, Support, require_small
+from discreet.models.support import Constraint, Distribution, Single, Support, require_small
 from discreet.models.weighted import WeightedRows
 from discreet.privacy.curator import Curator, Measurement, require_cells
 from discreet.progress import Progress
@@ -69,8 +73,23 @@ class MwemSettings:
 
 
 @dataclass(frozen=True)
+class PmwSettings(MwemSettings):
+    """Settings of `pmw-pub`, those of `mwem`.
+
+    Attributes:
+        rounds: T.
+        per_round: K, queries selected in each round.
+        rate: Step size.
+        passes: How often each round goes over all measurements so far; 0 to use the round's own, once.
+        whole: Measure the whole marginals of selected queries, for the price of two of their cells.
+    """
+
+    passes: int = 20
+
+
+@dataclass(frozen=True)
 class PepSettings:
-    """Settings of `pep`.
+    """Settings of `pep` and `pep-pub`.
 
     Attributes:
         rounds: T.
@@ -94,17 +113,22 @@ class PepSettings:
 
 def run_mwem(curator: Curator, job: Job) -> Outcome:
     """Multiplicative weights."""
-    return _run(curator, job, _Mwem(Support(curator.domain), curator.total, job.settings))
+    return _run(curator, job, _Mwem(_start(curator, job), curator.total, job.settings))
 
 
 def run_pep(curator: Curator, job: Job) -> Outcome:
     """Projection by exponential weights."""
-    return _run(curator, job, _Pep(Support(curator.domain), curator.total, job.settings))
+    return _run(curator, job, _Pep(_start(curator, job), curator.total, job.settings))
 
 
 def check(workload: Workload, settings: MwemSettings | PepSettings, mechanism: str) -> None:
     """Refuse what does not fit, before anything is charged."""
     require_small(workload.domain, mechanism)
+    check_schedule(workload, settings)
+
+
+def check_schedule(workload: Workload, settings: MwemSettings | PepSettings) -> None:
+    """The same where the rows are those of a public table, however large the domain."""
     picks = settings.rounds * settings.per_round
     if settings.per_round > workload.size or (not _again(settings) and picks > workload.size):
         raise BadSetting(
@@ -112,6 +136,13 @@ def check(workload: Workload, settings: MwemSettings | PepSettings, mechanism: s
         )
     if settings.whole:
         require_cells(cells_at(workload, _widest(workload), settings.per_round))
+
+
+def _start(curator: Curator, job: Job) -> Distribution:
+    """Even weights on every combination of values, or the public table."""
+    if job.public is None:
+        return Distribution.even(Support(curator.domain))
+    return Distribution.of_rows(curator.domain, job.public)
 
 
 def _run(curator: Curator, job: Job, model: Model) -> Outcome:
@@ -137,9 +168,9 @@ def _widest(workload: Workload) -> int:
 class _Weights(Model):
     """A distribution over a support. Weights are kept with their sum, so that a step touches only what it changes."""
 
-    def __init__(self, support: Support, total: int) -> None:
-        self._support, self._total = support, total
-        self._weights: Floats = np.full(support.size, 1 / support.size)
+    def __init__(self, start: Distribution, total: int) -> None:
+        self._support, self._total = start.support, total
+        self._weights = start.weights.copy()
         self._constraints: list[Constraint] = []
         self._seen = 0
 
@@ -161,10 +192,10 @@ class _Weights(Model):
 class _Mwem(_Weights):
     """Damped steps: once through the new measurements, or several times through all."""
 
-    def __init__(self, support: Support, total: int, settings: MwemSettings) -> None:
-        super().__init__(support, total)
+    def __init__(self, start: Distribution, total: int, settings: MwemSettings) -> None:
+        super().__init__(start, total)
         self._settings = settings
-        self._sum, self._rounds = np.zeros(support.size), 0
+        self._sum, self._rounds = np.zeros(start.support.size), 0
 
     def fit(self, measurements: Sequence[Measurement], progress: Progress) -> None:
         new = self._take(measurements)
@@ -192,8 +223,8 @@ class _Mwem(_Weights):
 class _Pep(_Weights):
     """Projections onto the measurement that is violated most."""
 
-    def __init__(self, support: Support, total: int, settings: PepSettings) -> None:
-        super().__init__(support, total)
+    def __init__(self, start: Distribution, total: int, settings: PepSettings) -> None:
+        super().__init__(start, total)
         self._settings = settings
         self._steps: list[int] = []
 
@@ -203,7 +234,10 @@ class _Pep(_Weights):
         steps = 0
         for steps in range(self._settings.steps + 1):
             now = [constraint.masses(self._weights, 1.0) for constraint in self._constraints]
-            wanted = [constraint.feasible(_FLOOR) for constraint in self._constraints]
+            wanted = [
+                constraint.feasible(_FLOOR, within=mass > 0)
+                for constraint, mass in zip(self._constraints, now, strict=True)
+            ]
             gaps = [float(np.abs(mass - want).max()) for mass, want in zip(now, wanted, strict=True)]
             at = int(np.argmax(gaps))
             if steps == self._settings.steps or gaps[at] <= self._settings.tolerance:

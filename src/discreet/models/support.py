@@ -74,6 +74,25 @@ class Support:
         ]
 
 
+@dataclass(frozen=True)
+class Distribution:
+    """Weights on the rows of a support; they sum to one."""
+
+    support: Support
+    weights: Floats
+
+    @staticmethod
+    def even(support: Support) -> Distribution:
+        """The same weight on every row."""
+        return Distribution(support, np.full(support.size, 1 / support.size))
+
+    @staticmethod
+    def of_rows(domain: Domain, codes: Ints) -> Distribution:
+        """Distinct rows, weighed by how often they occur."""
+        rows, counts = np.unique(codes, axis=0, return_counts=True)
+        return Distribution(Support(domain, rows), counts / counts.sum())
+
+
 class Constraint(ABC):
     """A partition of the support's rows, and the mass that was measured of each part.
 
@@ -91,9 +110,9 @@ class Constraint(ABC):
     def scale(self, weights: Floats, factors: Floats) -> None:
         """Multiply the weights of each part by its factor, in place."""
 
-    def feasible(self, floor: float) -> Floats:
-        """Measured fractions moved to at least `floor` and scaled to sum to one."""
-        raised: Floats = np.maximum(self.measured, floor)
+    def feasible(self, floor: float, within: NDArray[np.bool_]) -> Floats:
+        """Measured fractions moved to at least `floor` and scaled to sum to one; zero where rows have no weight."""
+        raised: Floats = np.where(within, np.maximum(self.measured, floor), 0.0)
         return raised / float(raised.sum())
 
 

@@ -52,6 +52,7 @@ class Plan:
         guarantee: What will be promised.
         certificate: Share of the budget for the certificate.
         oversample: Copies of each relaxed row in the synthetic table; None for about as many rows as the table.
+        public: A public table to start from, where the mechanism takes one.
     """
 
     schema: Schema
@@ -61,6 +62,7 @@ class Plan:
     guarantee: Guarantee
     certificate: Fraction
     oversample: int | None
+    public: Table | None = None
 
     @property
     def domain(self) -> Domain:
@@ -81,6 +83,7 @@ def release(
     per_round: int | None = None,
     rows: int | None = None,
     settings: Mapping[str, object] | None = None,
+    public: Table | None = None,
     seed: int | None = None,
     workload_seed: int = 0,
     neighbours: str = "replace-one",
@@ -103,11 +106,13 @@ def release(
             it must not have been chosen by looking at the table.
         augment: Further thresholds of the kinds in the history, drawn at random by `workload_seed`.
         delta: Defaults to 1/n^2 under replace-one; must be given under add-remove, where n is private.
-        mechanism: rap, rap-paper, rap-search, mwem, pep, gaussian, gaussian-paper or all-zero.
+        mechanism: rap, rap-paper, rap-search, mwem, pep, pmw-pub, pep-pub, gaussian, gaussian-paper or all-zero.
         rounds: T, for adaptive mechanisms.
         per_round: K, queries selected in each round.
         rows: n', relaxed rows of the model.
         settings: Further settings of the mechanism.
+        public: A public table of the same schema, for pmw-pub and pep-pub. It is published with the release in all but
+            name, so it must not hold, or have been chosen by looking at, private rows.
         seed: Makes the release repeatable, for tests and experiments: whoever knows it can subtract the noise.
         workload_seed: For `random:k:m` workloads, and for `augment`.
         neighbours: replace-one or add-remove.
@@ -136,6 +141,7 @@ def release(
         certificate=certificate,
         oversample=oversample,
         seed=seed,
+        public=public,
     )
     if out is not None:
         Folder.require_free(Path(out))
@@ -180,6 +186,7 @@ def run(plan: Plan, curator: Curator, entropy: Entropy, progress: Progress = SIL
         workload=plan.workload,
         rho=rho - certificate_rho - total_rho,
         settings=plan.settings,
+        public=None if plan.public is None else plan.public.codes(),
         seed=int(public.integers(2**31)),
         progress=progress,
     )
@@ -230,12 +237,14 @@ def _check_plan(
     certificate: float,
     oversample: int | None,
     seed: int | None,
+    public: Table | None,
 ) -> Plan:
     _check.fraction("certificate", certificate)
     if oversample is not None:
         _check.whole("oversample", oversample)
     if seed is not None:
         _check.whole("seed", seed, least=0)
+    _check_public(mechanism, public, table.domain)
     settings = mechanism.settings_from(wanted)
     mechanism.check(workload, settings)
     return Plan(
@@ -246,7 +255,21 @@ def _check_plan(
         guarantee,
         Fraction(str(certificate)),
         oversample,
+        public,
     )
+
+
+def _check_public(mechanism: Mechanism, public: Table | None, domain: Domain) -> None:
+    if not mechanism.public:
+        if public is not None:
+            raise BadSetting(f"{mechanism.name} does not start from a public table; leave it out, or use pep-pub.")
+        return
+    if public is None:
+        raise BadSetting(f"{mechanism.name} starts from a public table of the same schema: give one with --public.")
+    if public.domain != domain:
+        raise BadSetting("The public table has another schema; read both with the same.")
+    if public.rows() == 0:
+        raise BadData("The public table has no rows to start from.")
 
 
 def _guarantee(table: Table, epsilon: float, delta: float | None, conversion: str, neighbours: Neighbours) -> Guarantee:

@@ -13,7 +13,7 @@ from discreet.data.domain import Domain
 from discreet.errors import BadSetting, BadWorkload
 from discreet.mechanisms import weights
 from discreet.mechanisms.weights import MwemSettings, PepSettings
-from discreet.models.support import Single, Support
+from discreet.models.support import Distribution, Single, Support
 from discreet.models.weighted import WHOLE, WeightedRows
 from discreet.privacy.curator import Measurement
 from discreet.progress import SILENT
@@ -23,6 +23,7 @@ from discreet.queries.workload import Workload
 
 DOMAIN = Domain({"a": 3, "b": 2, "c": 2})
 SUPPORT = Support(DOMAIN)
+EVEN = Distribution.even(SUPPORT)
 TOTAL = 1000
 
 
@@ -62,7 +63,7 @@ def best(objective: Callable[[np.ndarray], float], equal: list[tuple[np.ndarray,
 
 @pytest.mark.parametrize("rate", [0.5, 1.0])
 def test_mwem_minimises_its_loss(rate: float) -> None:
-    model = weights._Mwem(SUPPORT, TOTAL, MwemSettings(rate=rate))
+    model = weights._Mwem(EVEN, TOTAL, MwemSettings(rate=rate))
     gains = np.zeros(DOMAIN.size)
     for number, found in enumerate(ASKED):
         query, before = indicator(found), model._weights.copy()
@@ -73,7 +74,7 @@ def test_mwem_minimises_its_loss(rate: float) -> None:
 
 
 def test_mwem_publishes_the_average_of_its_rounds() -> None:
-    model = weights._Mwem(SUPPORT, TOTAL, MwemSettings())
+    model = weights._Mwem(EVEN, TOTAL, MwemSettings())
     seen = []
     for number in range(len(ASKED)):
         model.fit(ASKED[: number + 1], SILENT)
@@ -85,7 +86,7 @@ def test_mwem_publishes_the_average_of_its_rounds() -> None:
 
 def test_passes_over_past_measurements_come_closer_to_all_of_them() -> None:
     def gap(passes: int) -> float:
-        model = weights._Mwem(SUPPORT, TOTAL, MwemSettings(passes=passes))
+        model = weights._Mwem(EVEN, TOTAL, MwemSettings(passes=passes))
         for number in range(3):
             model.fit(ASKED[: number + 1], SILENT)
         return max(float(abs(found.counts[0] / TOTAL - indicator(found) @ model._weights)) for found in ASKED[:3])
@@ -96,7 +97,7 @@ def test_passes_over_past_measurements_come_closer_to_all_of_them() -> None:
 
 def test_pep_finds_the_closest_distribution_that_agrees() -> None:
     consistent = ASKED[:3]
-    model = weights._Pep(SUPPORT, TOTAL, PepSettings(steps=2000, tolerance=1e-9))
+    model = weights._Pep(EVEN, TOTAL, PepSettings(steps=2000, tolerance=1e-9))
     model.fit(consistent, SILENT)
     equal = [(indicator(found), found.counts[0] / TOTAL) for found in consistent]
     direct = best(lambda d: float(d @ np.log(d)), equal)
@@ -104,17 +105,17 @@ def test_pep_finds_the_closest_distribution_that_agrees() -> None:
 
 
 def test_pep_over_rounds_ends_where_it_would_have_at_once() -> None:
-    model = weights._Pep(SUPPORT, TOTAL, PepSettings(steps=2000, tolerance=1e-9))
+    model = weights._Pep(EVEN, TOTAL, PepSettings(steps=2000, tolerance=1e-9))
     for number in range(3):
         model.fit(ASKED[: number + 1], SILENT)
-    at_once = weights._Pep(SUPPORT, TOTAL, PepSettings(steps=2000, tolerance=1e-9))
+    at_once = weights._Pep(EVEN, TOTAL, PepSettings(steps=2000, tolerance=1e-9))
     at_once.fit(ASKED[:3], SILENT)
     assert model._weights == pytest.approx(at_once._weights, abs=1e-6)
 
 
 def test_pep_satisfies_whole_marginals() -> None:
     found = [whole(("a", "b"), [100, 200, 50, 250, 300, 100]), whole(("b", "c"), [150, 300, 400, 150])]
-    model = weights._Pep(SUPPORT, TOTAL, PepSettings(steps=500, tolerance=1e-9))
+    model = weights._Pep(EVEN, TOTAL, PepSettings(steps=500, tolerance=1e-9))
     model.fit(found, SILENT)
     full = model._weights.reshape(DOMAIN.sizes)
     assert full.sum(axis=2).reshape(-1) * TOTAL == pytest.approx(found[0].counts, abs=1e-3)
@@ -122,7 +123,7 @@ def test_pep_satisfies_whole_marginals() -> None:
 
 
 def test_answers_beyond_zero_and_one_leave_every_row_some_weight() -> None:
-    model = weights._Pep(SUPPORT, TOTAL, PepSettings())
+    model = weights._Pep(EVEN, TOTAL, PepSettings())
     model.fit([single(("a", "b"), 1, -40), single(("c",), 0, 1100)], SILENT)
     assert (model._weights > 0).all()
     assert model._weights.sum() == pytest.approx(1)
@@ -133,7 +134,7 @@ def test_a_step_of_mwem_leaves_rows_that_do_not_match_in_proportion() -> None:
     (constraint,) = SUPPORT.constraints(found, TOTAL)
     assert isinstance(constraint, Single)
     assert constraint.rows.tolist() == np.flatnonzero(indicator(found)).tolist()
-    model = weights._Mwem(SUPPORT, TOTAL, MwemSettings())
+    model = weights._Mwem(EVEN, TOTAL, MwemSettings())
     model.fit([found], SILENT)
     others = np.delete(model._weights, constraint.rows)
     assert others == pytest.approx(np.full(len(others), others[0]))
@@ -162,3 +163,28 @@ def test_large_domains_and_too_many_picks_are_refused() -> None:
     with pytest.raises(BadSetting, match="more than the workload's 3"):
         weights.check(few, PepSettings(rounds=4), "pep")
     weights.check(few, MwemSettings(rounds=4), "mwem")  # may select a query again
+
+
+def test_public_rows_start_as_often_as_they_occur_and_nothing_else_has_weight() -> None:
+    public = np.array([[0, 1, 1], [2, 0, 0], [0, 1, 1], [1, 1, 0]])
+    start = Distribution.of_rows(DOMAIN, public)
+    assert start.support.codes is not None
+    assert sorted(zip(start.support.codes.tolist(), start.weights.tolist(), strict=True)) == [
+        ([0, 1, 1], 0.5),
+        ([1, 1, 0], 0.25),
+        ([2, 0, 0], 0.25),
+    ]
+    model = weights._Pep(start, TOTAL, PepSettings(steps=100))
+    model.fit([single(("c",), 1, 300)], SILENT)
+    assert (
+        model.answers().units(("a", "b", "c")).cells.tolist()
+        == DOMAIN.ravel([[0, 1, 1], [1, 1, 0], [2, 0, 0]]).tolist()
+    )
+    assert model.answers().units(("c",)).dense(2) / (TOTAL * GRID) == pytest.approx([0.7, 0.3], abs=1e-6)
+
+
+def test_what_no_public_row_matches_does_not_hold_up_the_rest() -> None:
+    start = Distribution.of_rows(DOMAIN, np.array([[0, 1, 1], [2, 0, 0]]))
+    model = weights._Pep(start, TOTAL, PepSettings(steps=5))
+    model.fit([single(("a",), 1, 900), single(("b",), 1, 300)], SILENT)
+    assert model._weights == pytest.approx([0.3, 0.7])
