@@ -26,10 +26,10 @@ FAST: dict[str, dict[str, Any]] = {
     "rap": {"rows": 100},
     "rap-paper": {"rows": 100, "rounds": 3, "per_round": 4, "settings": {"steps": 60}},
     "rap-search": {"rows": 50, "settings": {"steps": 20}},
-    "mwem": {"rounds": 8},
-    "pep": {"rounds": 8},
-    "pmw-pub": {"rounds": 8, "public": small_table(400, seed=9)},
-    "pep-pub": {"rounds": 8, "public": small_table(400, seed=9)},
+    "mwem": {"rounds": 8, "per_round": 6},
+    "pep": {"rounds": 8, "per_round": 6},
+    "pmw-pub": {"rounds": 8, "per_round": 6, "public": small_table(400, seed=9)},
+    "pep-pub": {"rounds": 8, "per_round": 6, "public": small_table(400, seed=9)},
     "gaussian": {},
     "gaussian-paper": {},
     "all-zero": {},
@@ -43,7 +43,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
 VARIANTS |= {
     f"{name} whole": (name, {"rounds": 4, "per_round": 2, "settings": {"whole": True}}) for name in ("mwem", "pep")
 }
-VARIANTS["mwem past"] = ("mwem", {"rounds": 8, "settings": {"passes": 20}})
+VARIANTS["mwem past"] = ("mwem", {"rounds": 8, "per_round": 6, "settings": {"passes": 20}})
 EVERY = {name: (name, settings) for name, settings in FAST.items()} | VARIANTS
 TABLE_ROWS = 1500
 

@@ -93,7 +93,8 @@ def test_a_neighbouring_table_leaves_the_same_trace(which: str, relation: str, t
     one, two = neighbouring_tables(relation)
     name, settings = EVERY[which]
     mechanism = catalogue.find(name)
-    wanted = {key: value for key, value in settings.items() if key != "settings"} | settings.get("settings", {})
+    named = {key: value for key, value in settings.items() if key not in ("settings", "public")}
+    wanted = named | settings.get("settings", {})
     guarantee = Guarantee(1.0, 1e-6, rho_of(1.0, 1e-6), "tight", Neighbours(relation))
     plan = Plan(
         schema=one.schema,
@@ -103,6 +104,7 @@ def test_a_neighbouring_table_leaves_the_same_trace(which: str, relation: str, t
         guarantee=guarantee,
         certificate=Fraction(1, 20),
         oversample=None,
+        public=settings.get("public"),
     )
     recorder, first = carry_out(Recorder, one, plan, [])
     player, second = carry_out(Player, two, plan, recorder.tape)
