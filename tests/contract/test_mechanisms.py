@@ -194,6 +194,8 @@ def test_public_tables_are_asked_for_where_needed_and_refused_elsewhere(table: T
         release(table, "all:2", mechanism="pep-pub", epsilon=1.0)
     with pytest.raises(BadSetting, match="rap does not start from a public table"):
         release(table, "all:2", mechanism="rap", epsilon=1.0, public=small_table(50))
+    with pytest.raises(BadSetting, match="would be published"):
+        release(table, "all:2", mechanism="pep-pub", epsilon=1.0, public=table)
     other = read(pa.table({"age": [1, 2]}), schema={"age": 5})
     with pytest.raises(BadSetting, match="another schema"):
         release(table, "all:2", mechanism="pep-pub", epsilon=1.0, public=other)

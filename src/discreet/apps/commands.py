@@ -253,6 +253,8 @@ def _require_apart(arguments: Namespace) -> None:
     scratch, out = arguments.scratch, arguments.out
     if scratch is not None and Path(scratch).resolve().is_relative_to(Path(out).resolve()):
         raise BadSetting("--scratch holds exact counts, so it must not be inside --out; choose another folder.")
+    if arguments.public is not None and Path(arguments.public).resolve() == Path(arguments.data).resolve():
+        raise BadSetting("--public names the private table, whose rows would be published; give another file.")
 
 
 @contextmanager

@@ -109,6 +109,7 @@ class PepSettings:
         _check.whole("rounds", self.rounds)
         _check.whole("per_round", self.per_round)
         _check.whole("steps", self.steps)
+        _check.fraction("tolerance", self.tolerance)
 
 
 def run_mwem(curator: Curator, job: Job) -> Outcome:
@@ -132,7 +133,8 @@ def check_schedule(workload: Workload, settings: MwemSettings | PepSettings) -> 
     picks = settings.rounds * settings.per_round
     if settings.per_round > workload.size or (not _again(settings) and picks > workload.size):
         raise BadSetting(
-            f"{settings.rounds} rounds of {settings.per_round} queries are more than the workload's {workload.size:,}."
+            f"{settings.rounds} rounds of {settings.per_round} queries are more than the workload's {workload.size:,}. "
+            "Ask for fewer."
         )
     if settings.whole:
         require_cells(cells_at(workload, _widest(workload), settings.per_round))
@@ -176,6 +178,9 @@ class _Weights(Model):
 
     def answers(self) -> Answers:
         return WeightedRows.publish(self._total, self._support, self._weights)
+
+    def notes(self) -> dict[str, Any]:
+        return {"weighed_rows": self._support.size}
 
     def _take(self, measurements: Sequence[Measurement]) -> list[Constraint]:
         """Constraints of the measurements that are new; earlier ones must come first."""
@@ -249,4 +254,4 @@ class _Pep(_Weights):
         self._steps.append(steps)
 
     def notes(self) -> dict[str, Any]:
-        return {"steps": self._steps}
+        return {**super().notes(), "steps": self._steps}

@@ -119,7 +119,8 @@ def release(
         rows_per_person: Most rows that one person has in the table.
         certificate: Share of the budget that measures the largest error; 0 to skip.
         conversion: From (epsilon, delta) to zCDP: tight or closed-form; the mechanism's own by default.
-        oversample: Synthetic rows per relaxed row; about as many rows as the table has by default.
+        oversample: Synthetic rows per relaxed row, or times the table's rows where rows are weighed; about as many rows
+            as the table has by default.
         ledger: File shared by all releases of one table, so that their budgets add up.
         ledger_epsilon: Limit for all of them together, at this delta; fixed when the ledger is created.
         out: Folder to write; while the run goes on it says that it is unfinished and what was spent.
@@ -244,7 +245,7 @@ def _check_plan(
         _check.whole("oversample", oversample)
     if seed is not None:
         _check.whole("seed", seed, least=0)
-    _check_public(mechanism, public, table.domain)
+    _check_public(mechanism, public, table)
     settings = mechanism.settings_from(wanted)
     mechanism.check(workload, settings)
     return Plan(
@@ -259,14 +260,16 @@ def _check_plan(
     )
 
 
-def _check_public(mechanism: Mechanism, public: Table | None, domain: Domain) -> None:
+def _check_public(mechanism: Mechanism, public: Table | None, private: Table) -> None:
     if not mechanism.public:
         if public is not None:
             raise BadSetting(f"{mechanism.name} does not start from a public table; leave it out, or use pep-pub.")
         return
     if public is None:
         raise BadSetting(f"{mechanism.name} starts from a public table of the same schema: give one with --public.")
-    if public.domain != domain:
+    if public is private:
+        raise BadSetting("The public table is the private one, whose rows would be published; give another.")
+    if public.domain != private.domain:
         raise BadSetting("The public table has another schema; read both with the same.")
     if public.rows() == 0:
         raise BadData("The public table has no rows to start from.")

@@ -53,7 +53,6 @@ from discreet.queries.threshold import Threshold
 
 FORMAT = 1
 _FLUSH = 2**20
-_WEIGHT = "__weight__"
 _VERSIONS = ("discreet", "numpy", "jax", "duckdb", "ibis-framework", "pyarrow")
 _KINDS = {
     RelaxedRows: "relaxed-rows",
@@ -392,19 +391,19 @@ def _read_answers(
 
 
 def _write_weights(model: WeightedRows, path: Path) -> None:
-    """Rows with a weight: their codes, and shares of a whole."""
+    """Rows with a weight: their codes, and as the last column their shares of a whole."""
     kept = np.flatnonzero(model.shares)
     codes = model.domain.unravel(kept) if model.support.codes is None else model.support.codes[kept]
-    columns = _columns(codes, model.domain)
-    if _WEIGHT in columns:
-        raise BadRelease(f"An attribute is called {_WEIGHT!r}, which model.parquet needs for itself; rename it.")
-    table = pa.table({**columns, _WEIGHT: model.shares[kept]}).replace_schema_metadata({"shares_of": str(WHOLE)})
-    pq.write_table(table, path, compression="zstd")
+    name = "weight"
+    while name in model.domain:
+        name += "_"
+    table = pa.table({**_columns(codes, model.domain), name: model.shares[kept]})
+    pq.write_table(table.replace_schema_metadata({"shares_of": str(WHOLE)}), path, compression="zstd")
 
 
 def _read_weights(domain: Domain, total: int, path: Path) -> WeightedRows:
     table = pq.read_table(path)
-    return WeightedRows(total, Support(domain, _codes_in(table, domain)), table[_WEIGHT].to_numpy())
+    return WeightedRows(total, Support(domain, _codes_in(table, domain)), table.columns[-1].to_numpy())
 
 
 def _write_codes(codes: Codes, domain: Domain, path: Path) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from scipy.optimize import minimize
 
 from discreet.data.domain import Domain
+from discreet.data.table import read
 from discreet.errors import BadSetting, BadWorkload
 from discreet.mechanisms import weights
 from discreet.mechanisms.weights import MwemSettings, PepSettings
@@ -17,6 +20,8 @@ from discreet.models.support import Distribution, Single, Support
 from discreet.models.weighted import WHOLE, WeightedRows
 from discreet.privacy.curator import Measurement
 from discreet.progress import SILENT
+from discreet.publish.make import release
+from discreet.publish.release import Release
 from discreet.queries.answers import GRID
 from discreet.queries.threshold import Threshold
 from discreet.queries.workload import Workload
@@ -188,3 +193,13 @@ def test_what_no_public_row_matches_does_not_hold_up_the_rest() -> None:
     model = weights._Pep(start, TOTAL, PepSettings(steps=5))
     model.fit([single(("a",), 1, 900), single(("b",), 1, 300)], SILENT)
     assert model._weights == pytest.approx([0.3, 0.7])
+
+
+def test_an_attribute_may_be_called_weight(tmp_path: Path) -> None:
+    rows = {"weight": [0, 1, 1, 0] * 50, "weight_": [0, 0, 1, 1] * 50}
+    table = read(pa.table(rows), schema={"weight": 2, "weight_": 2})
+    made = release(table, "all:2", mechanism="pep", epsilon=1.0, rounds=2, seed=0, out=tmp_path / "out")
+    back = Release.open(tmp_path / "out")
+    assert back.answers.units(("weight", "weight_")).values.tolist() == (
+        made.answers.units(("weight", "weight_")).values.tolist()
+    )
