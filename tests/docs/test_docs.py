@@ -29,11 +29,12 @@ def test_the_command_line_reference_is_current() -> None:
 
 @pytest.mark.parametrize("mechanism", catalogue())
 def test_every_mechanism_and_setting_is_documented(mechanism: str) -> None:
-    text = (ROOT / "docs" / "rap.md").read_text(encoding="utf-8")
+    text = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in ("rap.md", "family.md"))
     assert f"`{mechanism}`" in text
     documented = catalogue()[mechanism].settings.__doc__ or ""
     for field in fields(catalogue()[mechanism].settings):
         assert f"{field.name}:" in documented
+        assert f"`{field.name}`" in text or f"`--{field.name.replace('_', '-')}`" in text, field.name
 
 
 def test_the_page_of_findings_is_current(tmp_path: Path) -> None:

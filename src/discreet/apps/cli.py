@@ -223,10 +223,13 @@ def _release(commands: Commands[_Parser]) -> None:
         "--mechanism",
         default="rap",
         metavar="NAME",
-        help="rap (default), rap-paper, rap-search, mwem, pep, pmw-pub, pep-pub, gaussian, gaussian-paper or all-zero",
+        help="rap (default), rap-paper, rap-softmax, rap-search, gem, gem-pub, mwem, pep, pmw-pub, pep-pub, "
+        "dualquery, fem, mst, aim, gaussian, gaussian-paper or all-zero",
     )
     how.add_argument(
-        "--public", metavar="FILE", help="public table of the same schema to start from, for pmw-pub and pep-pub"
+        "--public",
+        metavar="FILE",
+        help="public table of the same schema to start from, for pmw-pub, pep-pub and gem-pub",
     )
     how.add_argument("--rounds", type=int, metavar="T", help="rounds of select, measure, fit")
     how.add_argument("--per-round", type=int, metavar="K", help="queries selected in each round")

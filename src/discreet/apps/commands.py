@@ -85,7 +85,7 @@ def release(arguments: Namespace) -> None:
     console = Console()
     console.stage("reading the table")
     table = _read(arguments.data, arguments, schema)
-    public = None if arguments.public is None else read(arguments.public, schema=schema)
+    public = None if arguments.public is None else read(arguments.public, schema=schema, part=True)
     made = make(
         table,
         arguments.workload,

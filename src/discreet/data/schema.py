@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
 from pathlib import Path
@@ -71,6 +71,10 @@ class Schema:
 
     def __getitem__(self, name: str) -> Attribute:
         return self.attributes[self.domain.index(name)]
+
+    def only(self, names: Collection[str]) -> Schema:
+        """Those attributes that are among the names."""
+        return replace(self, attributes=tuple(attribute for attribute in self if attribute.name in names))
 
     def __len__(self) -> int:
         return len(self.attributes)

@@ -101,6 +101,10 @@ class Run:
         found[inside] = self.values[cells[inside] - self.start]
         return found
 
+    def times(self, factor: int) -> Run:
+        """Every value multiplied by a non-zero integer."""
+        return Run(self.start, self.values.astype(np.int64) * factor)
+
     def magnitudes(self, factor: int = 1) -> Run:
         """Absolute values, multiplied by a positive integer."""
         size = np.abs(self.values)

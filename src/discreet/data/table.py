@@ -142,6 +142,7 @@ def read(
     table: str | None = None,
     memory: str | int = MEMORY,
     scratch: str | os.PathLike[str] | None = None,
+    part: bool = False,
 ) -> Table:
     """Read private rows and code them by a public schema.
 
@@ -155,6 +156,7 @@ def read(
             counts go to private files.
         scratch: Folder for those files, and for counts that a later run can go on with if this one is interrupted;
             the system's temporary folder, and no such counts, by default.
+        part: Leave out attributes of the schema that the source lacks, at least one remaining: for public tables.
 
     Raises:
         BadSchema: The schema is not understood.
@@ -170,6 +172,8 @@ def read(
     origin = open_source(source, table=table)
     before = _state(origin.path)
     try:
+        if part and any(name in origin.columns for name in known.domain):
+            known = known.only(origin.columns)
         engine = _engine(origin, known, memory=limit, place=place)
     except BaseException:
         origin.close()

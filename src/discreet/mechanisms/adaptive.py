@@ -15,8 +15,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from discreet.errors import BadSetting
 from discreet.mechanisms.cover import cover
-from discreet.privacy.curator import Curator, Measurement
+from discreet.privacy.curator import Curator
+from discreet.privacy.measurement import Measurement
 from discreet.progress import SILENT, Progress
 from discreet.queries.answers import Answers
 from discreet.queries.threshold import Query
@@ -112,6 +114,17 @@ def adaptive(
         measured += _selected(curator, workload, picked, rho=spend, schedule=schedule, label=f"{name}: measure")
         model.fit(measured, progress)
     return Outcome(model.published(), measured, {**model.notes(), "selected": len(chosen)})
+
+
+def require_picks(workload: Workload, schedule: Schedule) -> None:
+    """Refuse to select more queries than there are; public facts only."""
+    if schedule.per_round is None:
+        return
+    if schedule.per_round * (1 if schedule.again else schedule.rounds) > workload.size:
+        raise BadSetting(
+            f"{schedule.rounds} rounds of {schedule.per_round} queries are more than the workload's "
+            f"{workload.size:,}. Ask for fewer."
+        )
 
 
 def measure_everything(

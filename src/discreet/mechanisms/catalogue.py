@@ -9,10 +9,11 @@ from typing import Any
 
 from discreet import _check
 from discreet.errors import BadSetting
-from discreet.mechanisms import direct, weights
+from discreet.mechanisms import direct, oracles, weights
 from discreet.mechanisms.adaptive import Outcome
 from discreet.mechanisms.job import Job
-from discreet.privacy.curator import Curator, require_measurable
+from discreet.privacy.curator import Curator
+from discreet.privacy.measurement import require_measurable
 from discreet.queries.workload import Workload
 
 
@@ -30,7 +31,7 @@ class Mechanism:
         settings: A frozen dataclass; its fields are what --set may name.
         run: The mechanism itself.
         check: Refuses a workload that the mechanism cannot take, before anything is charged.
-        public: Whether it starts from a public table.
+        public: Whether it starts from a public table: "no", "whole", or "part" where that may lack attributes.
         conversion: From (epsilon, delta) to zCDP, by default.
     """
 
@@ -38,7 +39,7 @@ class Mechanism:
     settings: type
     run: Callable[[Curator, Job], Outcome]
     check: Callable[[Workload, Any], None]
-    public: bool = False
+    public: str = "no"
     conversion: str = "tight"
 
     def settings_from(self, given: Mapping[str, object]) -> Any:
@@ -61,7 +62,7 @@ def find(name: str) -> Mechanism:
 
 def catalogue() -> dict[str, Mechanism]:
     """Every mechanism, the default first."""
-    from discreet.mechanisms import rap, search  # these need jax, which loads when it is used
+    from discreet.mechanisms import gem, graphical, rap, search  # these need jax, which loads when it is used
 
     every = [
         Mechanism(
@@ -78,11 +79,30 @@ def catalogue() -> dict[str, Mechanism]:
             conversion="closed-form",
         ),
         Mechanism(
+            name="rap-softmax",
+            settings=rap.SoftmaxSettings,
+            run=rap.run_paper,
+            check=rap.check,
+        ),
+        Mechanism(
             name="rap-search",
             settings=search.Settings,
             run=search.run,
             check=search.check,
             conversion="closed-form",
+        ),
+        Mechanism(
+            name="gem",
+            settings=gem.Settings,
+            run=gem.run,
+            check=gem.check,
+        ),
+        Mechanism(
+            name="gem-pub",
+            settings=gem.Settings,
+            run=gem.run,
+            check=gem.check,
+            public="part",
         ),
         Mechanism(
             name="mwem",
@@ -101,14 +121,38 @@ def catalogue() -> dict[str, Mechanism]:
             settings=weights.PmwSettings,
             run=weights.run_mwem,
             check=weights.check_schedule,
-            public=True,
+            public="whole",
         ),
         Mechanism(
             name="pep-pub",
             settings=weights.PepSettings,
             run=weights.run_pep,
             check=weights.check_schedule,
-            public=True,
+            public="whole",
+        ),
+        Mechanism(
+            name="dualquery",
+            settings=oracles.DualQuerySettings,
+            run=oracles.run_dualquery,
+            check=oracles.check,
+        ),
+        Mechanism(
+            name="fem",
+            settings=oracles.FemSettings,
+            run=oracles.run_fem,
+            check=oracles.check,
+        ),
+        Mechanism(
+            name="mst",
+            settings=graphical.MstSettings,
+            run=graphical.run_mst,
+            check=graphical.check_mst,
+        ),
+        Mechanism(
+            name="aim",
+            settings=graphical.AimSettings,
+            run=graphical.run_aim,
+            check=graphical.check_aim,
         ),
         Mechanism(
             name="gaussian",

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from itertools import combinations
 
 from discreet.data.domain import Domain
-from discreet.privacy.curator import MOST_CELLS
+from discreet.privacy.measurement import MOST_CELLS
 from discreet.queries.threshold import Attributes
 from discreet.queries.workload import Workload
 

@@ -24,30 +24,21 @@ import numpy as np
 
 from discreet import _check
 from discreet.data.domain import Domain
-from discreet.errors import BadSetting, BadWorkload
-from discreet.mechanisms.adaptive import Model, Outcome, Schedule, adaptive
+from discreet.mechanisms import answering
+from discreet.mechanisms.adaptive import Model, Outcome, Schedule, adaptive, require_picks
 from discreet.mechanisms.cover import cells_at, largest_order
 from discreet.mechanisms.job import Job
 from discreet.models import fit, projection, transform
 from discreet.models.fit import FitSettings
 from discreet.models.projection import ProjectionSettings
-from discreet.models.relaxed import MOST_QUERIES, RelaxedRows
-from discreet.models.rounded import RoundedRows
-from discreet.privacy.curator import Curator, Measurement, require_cells, require_measurable
+from discreet.models.relaxed import RelaxedRows
+from discreet.privacy.curator import Curator
+from discreet.privacy.measurement import Measurement, require_cells, require_measurable
 from discreet.progress import Progress
 from discreet.queries.answers import Answers
 from discreet.queries.workload import Workload
 
 _PER_ROUND = 16
-
-_MOST_RELAXED = 2**28
-"""Most queries that are answered by relaxed rows unless these are asked for: about ten seconds a round."""
-
-_MOST_DENSE = 2**24
-"""Most queries of one threshold with r < k for the same: its dense table is expanded whole, tens of bytes each."""
-
-MOST_ENTRIES = 2**27
-"""Most numbers in the relaxed rows of a model; a fit holds about six such arrays."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +104,26 @@ class PaperSettings:
         _check.one_of("transform", self.transform, transform.NAMES)
 
 
+@dataclass(frozen=True)
+class SoftmaxSettings(PaperSettings):
+    """Settings of `rap-softmax`: the published algorithm on logits, with the rate of Liu et al. (2021), table 5.
+
+    Attributes:
+        rounds: T. One round without `per_round` measures every query at once and selects nothing.
+        per_round: K, queries selected in each round; 16 where there are several rounds.
+        rows: n', relaxed rows.
+        rate: Adam's learning rate.
+        steps: Most steps of one projection.
+        tolerance: Stop when a step improves the loss by less than this share of it.
+        transform: sparsemax, softmax or box.
+        answers: relaxed, rounded, or auto: relaxed up to 2^28 queries, and 2^24 of a threshold with r < k.
+        copies: Ordinary rows drawn from each relaxed row where answers are rounded.
+    """
+
+    rate: float = 0.1
+    transform: str = "softmax"
+
+
 def run(curator: Curator, job: Job) -> Outcome:
     """Relaxed projection of whole marginals."""
     settings: Settings = job.settings
@@ -131,24 +142,9 @@ def run_paper(curator: Curator, job: Job) -> Outcome:
 
 def check(workload: Workload, settings: Settings | PaperSettings) -> None:
     """Refuse a workload that does not fit, before anything is charged."""
-    if not _rounds(workload, settings) and (workload.size > MOST_QUERIES or _densest(workload) > _MOST_DENSE):
-        raise BadWorkload(
-            f"The workload has {workload.size:,} queries; relaxed rows can score {MOST_QUERIES:,}, and {_MOST_DENSE:,} "
-            "of one threshold with r < k, in bearable time and memory. Leave out --set answers=relaxed: rounded rows "
-            "can answer any number."
-        )
-    if workload.domain.bits * settings.rows > MOST_ENTRIES:
-        widest = max(workload.domain, key=workload.domain.size_of)
-        raise BadWorkload(
-            f"{settings.rows:,} relaxed rows of {workload.domain.bits:,} values exceed {MOST_ENTRIES:,} numbers. "
-            f"Give {widest!r} coarser bins ({workload.domain.size_of(widest):,} values), or ask for fewer --rows."
-        )
+    answering.require_answerable(workload, settings)
     picks = _picks(settings)
-    if picks is not None and settings.rounds * picks > workload.size:
-        raise BadSetting(
-            f"{settings.rounds} rounds of {picks} queries are more than the workload's {workload.size:,}. Ask for "
-            "fewer, or for --rounds 1 without --per-round, which measures everything."
-        )
+    require_picks(workload, Schedule(settings.rounds, picks))
     if isinstance(settings, Settings):
         require_cells(cells_at(workload, _order(workload, settings), picks))
     elif picks is None:
@@ -166,7 +162,9 @@ class _Softmax(Model):
 
     def answers(self) -> Answers:
         rows = fit.probabilities(self._domain, self._logits)
-        return _publish(RelaxedRows.publish(self._domain, self._total, np.asarray(rows)), self._settings, self._job)
+        return answering.publish(
+            RelaxedRows.publish(self._domain, self._total, np.asarray(rows)), self._settings, self._job
+        )
 
     def fit(self, measurements: Sequence[Measurement], progress: Progress) -> None:
         known: Any = {"total": self._total, "settings": self._constants, "seed": self._job.seed}
@@ -192,7 +190,7 @@ class _Published(Model):
         kind = self._settings.transform
         rows = np.asarray(projection.probabilities(self._domain, self._parameters, kind))
         relaxed = RelaxedRows.publish(self._domain, self._total, rows, normalise=kind != "box")
-        return _publish(relaxed, self._settings, self._job)
+        return answering.publish(relaxed, self._settings, self._job)
 
     def fit(self, measurements: Sequence[Measurement], progress: Progress) -> None:
         self._parameters, steps = projection.project(
@@ -209,26 +207,6 @@ class _Published(Model):
         return {"steps": self._steps}
 
 
-def _publish(relaxed: RelaxedRows, settings: Settings | PaperSettings, job: Job) -> Answers:
-    """Relaxed rows, or ordinary rows drawn from them where there are too many queries for those."""
-    if not _rounds(job.workload, settings):
-        return relaxed
-    codes = relaxed.sample(settings.copies, np.random.default_rng(job.seed))
-    return RoundedRows(relaxed.domain, relaxed.total, codes)
-
-
-def _rounds(workload: Workload, settings: Settings | PaperSettings) -> bool:
-    """Whether answers come from rounded rows."""
-    large = workload.size > _MOST_RELAXED or _densest(workload) > _MOST_DENSE
-    return settings.answers == "rounded" or (settings.answers == "auto" and large)
-
-
-def _densest(workload: Workload) -> int:
-    """Most queries of a threshold with r < k."""
-    cells = (threshold.cells(workload.domain) for threshold in workload if not threshold.is_marginal)
-    return max(cells, default=0)
-
-
 def _order(workload: Workload, settings: Settings) -> int:
     return largest_order(workload, _picks(settings)) if settings.order is None else settings.order
 
@@ -241,8 +219,7 @@ def _picks(settings: Settings | PaperSettings) -> int | None:
 
 
 def _check_schedule(settings: Settings | PaperSettings) -> None:
-    for name in ("rounds", "rows", "copies"):
-        _check.whole(name, getattr(settings, name))
+    _check.whole("rounds", settings.rounds)
     if settings.per_round is not None:
         _check.whole("per_round", settings.per_round)
-    _check.one_of("answers", settings.answers, ("auto", "relaxed", "rounded"))
+    answering.check_settings(settings)

@@ -30,13 +30,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import _check
-from discreet.errors import BadSetting
-from discreet.mechanisms.adaptive import Model, Outcome, Schedule, adaptive
+from discreet.mechanisms.adaptive import Model, Outcome, Schedule, adaptive, require_picks
 from discreet.mechanisms.cover import cells_at
 from discreet.mechanisms.job import Job
 from discreet.models.support import Constraint, Distribution, Single, Support, require_small
 from discreet.models.weighted import WeightedRows
-from discreet.privacy.curator import Curator, Measurement, require_cells
+from discreet.privacy.curator import Curator
+from discreet.privacy.measurement import Measurement, require_cells
 from discreet.progress import Progress
 from discreet.queries.answers import Answers
 from discreet.queries.workload import Workload
@@ -130,12 +130,7 @@ def check(workload: Workload, settings: MwemSettings | PepSettings, mechanism: s
 
 def check_schedule(workload: Workload, settings: MwemSettings | PepSettings) -> None:
     """The same where the rows are those of a public table, however large the domain."""
-    picks = settings.rounds * settings.per_round
-    if settings.per_round > workload.size or (not _again(settings) and picks > workload.size):
-        raise BadSetting(
-            f"{settings.rounds} rounds of {settings.per_round} queries are more than the workload's {workload.size:,}. "
-            "Ask for fewer."
-        )
+    require_picks(workload, _schedule(workload, settings))
     if settings.whole:
         require_cells(cells_at(workload, _widest(workload), settings.per_round))
 
@@ -148,14 +143,14 @@ def _start(curator: Curator, job: Job) -> Distribution:
 
 
 def _run(curator: Curator, job: Job, model: Model) -> Outcome:
-    settings = job.settings
-    schedule = Schedule(
-        settings.rounds,
-        settings.per_round,
-        order=_widest(job.workload) if settings.whole else None,
-        again=_again(settings),
-    )
+    schedule = _schedule(job.workload, job.settings)
     return adaptive(curator, job.workload, model, rho=job.rho, schedule=schedule, progress=job.progress)
+
+
+def _schedule(workload: Workload, settings: MwemSettings | PepSettings) -> Schedule:
+    """Single queries, or the whole marginals that hold them."""
+    order = _widest(workload) if settings.whole else None
+    return Schedule(settings.rounds, settings.per_round, order=order, again=_again(settings))
 
 
 def _again(settings: MwemSettings | PepSettings) -> bool:

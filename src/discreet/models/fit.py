@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from discreet.data.domain import Domain
 from discreet.models import guess, tiles, transform
 from discreet.models.tiles import Bucket, Packed
-from discreet.privacy.curator import Measurement
+from discreet.privacy.measurement import Measurement
 from discreet.progress import SILENT, Progress
 
 GROUPS = 2

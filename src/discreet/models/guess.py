@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from discreet.data.domain import Domain
 from discreet.models import tiles
-from discreet.privacy.curator import Measurement
+from discreet.privacy.measurement import Measurement
 
 STANDS_OUT = 5.0
 """Standard deviations by which a count exceeds zero."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from discreet.data.domain import Domain
 from discreet.data.sparse import Sparse
 from discreet.errors import BadWorkload
-from discreet.privacy.curator import Measurement
+from discreet.privacy.measurement import Measurement
 from discreet.queries.answers import GRID, Answers
 from discreet.queries.threshold import Attributes
 

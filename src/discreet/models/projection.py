@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from discreet.data.domain import Domain
 from discreet.models import surrogate, tiles, transform
+from discreet.models.adam import Adam
 from discreet.models.tiles import Bucket
-from discreet.privacy.curator import Measurement
+from discreet.privacy.measurement import Measurement
 from discreet.progress import SILENT, Progress
 
 _STRETCH = 250
@@ -74,18 +75,19 @@ def project(
     progress: Progress = SILENT,
 ) -> tuple[jax.Array, int]:
     """Relaxed rows whose answers come closest to the measured ones in squared distance, and the steps it took."""
-    targets = _targets(domain, measurements, total)
-    state: Any = (parameters, jnp.zeros_like(parameters), jnp.zeros_like(parameters), 0, jnp.inf, False)
+    targets = targets_of(domain, measurements, total)
+    state: Any = (parameters, Adam.start(parameters), jnp.inf, False)
     progress.stage("projection", settings.steps)
-    while int(state[3]) < settings.steps and not bool(state[5]):
-        limit = min(settings.steps, int(state[3]) + _STRETCH)
-        state = _stretch(domain, settings, state, limit, targets)
-        progress.step(int(state[3]))
-        progress.fitted(float(state[4]), partial(probabilities, domain, state[0], settings.transform))
-    return jnp.asarray(state[0]), int(state[3])
+    steps = 0
+    while steps < settings.steps and not bool(state[3]):
+        state = _stretch(domain, settings, state, min(settings.steps, steps + _STRETCH), targets)
+        steps = int(state[1].number)
+        progress.step(steps)
+        progress.fitted(float(state[2]), partial(probabilities, domain, state[0], settings.transform))
+    return jnp.asarray(state[0]), steps
 
 
-def _targets(domain: Domain, measurements: Sequence[Measurement], total: int) -> list[Queries] | list[Bucket]:
+def targets_of(domain: Domain, measurements: Sequence[Measurement], total: int) -> list[Queries] | list[Bucket]:
     """Whole marginals become tiles, single queries become arrays; a fit has one or the other."""
     if all(found.cells is None for found in measurements):
         return tiles.pack(domain, measurements, total=total, seed=0).buckets
@@ -128,7 +130,7 @@ def answers(x: jax.Array, asked: Queries) -> jax.Array:
     return jnp.mean(surrogate.at_least(asked.r, factors), axis=1)
 
 
-def _pull(x: jax.Array, targets: list[Queries] | list[Bucket]) -> tuple[jax.Array, jax.Array]:
+def pull(x: jax.Array, targets: list[Queries] | list[Bucket]) -> tuple[jax.Array, jax.Array]:
     """Squared distance of the answers to their targets, and its gradient."""
     asked = [target for target in targets if isinstance(target, Queries)]
     if asked:
@@ -154,18 +156,14 @@ def _stretch(
     keep = None if settings.transform == "softmax" else getattr(transform, settings.transform)
 
     def step(state: Any) -> Any:
-        parameters, mean, square, number, before, _ = state
+        parameters, adam, before, _ = state
         x, back = jax.vjp(lambda free: probabilities(domain, free, settings.transform), parameters)
-        value, outer = _pull(x, targets)
+        value, outer = pull(x, targets)
         (gradient,) = back(outer)
-        number = number + 1
-        mean = 0.9 * mean + 0.1 * gradient
-        square = 0.999 * square + 0.001 * gradient**2
-        rate = settings.rate * jnp.sqrt(1 - 0.999**number) / (1 - 0.9**number)
-        parameters = parameters - rate * mean / (jnp.sqrt(square) + 1e-8)
+        parameters, adam = adam.step(parameters, gradient, settings.rate)
         if keep is not None:
             parameters = transform.per_attribute(domain, keep, parameters)
         stalled = jnp.isfinite(before) & (jnp.abs(before - value) < settings.tolerance * before)
-        return parameters, mean, square, number, value, stalled
+        return parameters, adam, value, stalled
 
-    return jax.lax.while_loop(lambda state: (state[3] < limit) & ~state[5], step, state)
+    return jax.lax.while_loop(lambda state: (state[1].number < limit) & ~state[3], step, state)

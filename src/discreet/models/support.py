@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.data.domain import Domain
 from discreet.errors import BadWorkload
-from discreet.privacy.curator import Measurement
+from discreet.privacy.measurement import Measurement
 from discreet.queries.threshold import Attributes, Threshold
 
 Ints = NDArray[np.int64]

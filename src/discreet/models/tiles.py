@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.data.domain import Domain
-from discreet.privacy.curator import Measurement
+from discreet.privacy.measurement import Measurement
 
 HEIGHT = 64
 """Rows of a tile: few, so that those which stand out share their tiles with few others."""
@@ -118,6 +118,16 @@ def with_constants(x: jax.Array) -> jax.Array:
 def answers(x: jax.Array, left: jax.Array, column: jax.Array, groups: int) -> jax.Array:
     """Answers to one tile (groups x HEIGHT x width) of each of `groups` equal groups of rows."""
     return _split(_product(_factors(x, left)), x[column], groups)
+
+
+def largest_error(x: jax.Array, bucket: Bucket) -> jax.Array:
+    """The largest distance between answers and noisy fractions over all tiles."""
+
+    def body(worst: jax.Array, tile: Bucket) -> tuple[jax.Array, None]:
+        off = jnp.abs(answers(x, tile.left, tile.column, 1)[0] - tile.y)
+        return jnp.maximum(worst, jnp.max(jnp.where(tile.weight[:, None] > 0, off, 0.0))), None
+
+    return jax.lax.scan(body, jnp.zeros((), x.dtype), bucket)[0]
 
 
 def pull(

@@ -7,7 +7,6 @@ been paid for; what it computes on the way (counts, scores, the group a query wa
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 from typing import Protocol
@@ -17,13 +16,14 @@ from numpy.typing import NDArray
 
 from discreet import _check
 from discreet.data.domain import Domain
-from discreet.data.sparse import Piece, Sparse
+from discreet.data.sparse import Piece, Run, Sparse
 from discreet.errors import BadSetting, BadWorkload
 from discreet.privacy import noise
 from discreet.privacy.budget import Budget
 from discreet.privacy.entropy import Entropy
-from discreet.privacy.event import GaussianEvent, SelectionEvent
+from discreet.privacy.event import DrawsEvent, GaussianEvent, SelectionEvent
 from discreet.privacy.loss import root_below
+from discreet.privacy.measurement import Measurement, NoisyMaximum, require_measurable
 from discreet.privacy.neighbours import Neighbours
 from discreet.privacy.noise import DiscreteGaussian
 from discreet.privacy.select import Scores, select
@@ -34,6 +34,8 @@ from discreet.queries.threshold import Attributes, Query, Threshold, at_cells
 from discreet.queries.workload import Workload
 
 Ints = NDArray[np.int64]
+Signed = tuple[Query, int]
+"""A query, and in which direction."""
 
 SELECTION_GRID = 2**4
 """Scores are whole multiples of 1/SELECTION_GRID of a row, so that many queries share each score.
@@ -43,9 +45,6 @@ The tables of thresholds with r < k are dense: with any of those in a workload, 
 
 _FINEST_WEIGHT = 2**10
 """Weights of a workload are rounded to multiples of the largest divided by this (at least one of them)."""
-
-MOST_CELLS = 2**26
-"""Most cells that may be measured in one call: every one of them is held in memory."""
 
 PRICES = ("jointly", "singly")
 """How cells measured together are priced: by what one person can change in all of them, or each on its own."""
@@ -63,31 +62,6 @@ class Counted(Protocol):
 
     def counts(self, sets: Sequence[Attributes], *, progress: Progress = SILENT) -> list[Sparse]:
         """Exact counts of some marginals."""
-
-
-@dataclass(frozen=True)
-class Measurement:
-    """Noisy counts of some queries of one threshold.
-
-    Attributes:
-        threshold: What was counted.
-        cells: Which of its queries, or None for all of them in order (a marginal measured whole).
-        counts: Integer counts plus noise; they may be negative.
-        sigma_squared: Parameter of the discrete Gaussian noise.
-    """
-
-    threshold: Threshold
-    cells: Ints | None
-    counts: Ints
-    sigma_squared: Fraction
-
-
-@dataclass(frozen=True)
-class NoisyMaximum:
-    """The largest error plus noise: the raw material of a certificate."""
-
-    value: int
-    sigma_squared: Fraction
 
 
 class Curator:
@@ -253,25 +227,102 @@ class Curator:
         if picks > workload.size - len(excluded):
             raise BadSetting(f"{picks} queries cannot be picked from {workload.size - len(excluded):,}.")
         epsilon = root_below(8 * Fraction(rho) / picks)
-        largest = max(workload.weights)
-        weights = [max(1, round(weight / largest * _FINEST_WEIGHT)) for weight in workload.weights]
-        if len(set(weights)) == 1:
-            weights = [1] * len(weights)
-        grid = SELECTION_GRID if all(threshold.is_marginal for threshold in workload) else 1
-        sensitivity = self.neighbours.single * grid * max(weights)
+        weights = _whole_weights(workload.weights)
+        grid = _grid(workload)
+        exponent = epsilon / (2 * self.neighbours.single * grid * max(weights))
         self.budget.charge(SelectionEvent(picks, epsilon), label)
         self._read(workload.marginals)
         self._progress.stage(f"{label} {picks} of {workload.size:,} queries", len(workload))
 
         def pieces(index: int) -> Iterator[Piece]:
             self._progress.step(index)
-            return self._scores(workload.thresholds[index], weights[index], against, grid)
+            for piece in differences(against, workload.thresholds[index], self._in_units(grid), grid=grid):
+                yield piece.magnitudes(weights[index])
 
         scores = Scores([threshold.cells(self.domain) for threshold in workload], pieces)
-        drawn = select(
-            scores, picks=picks, exponent=epsilon / (2 * sensitivity), without=excluded, entropy=self._entropy
-        )
+        drawn = select(scores, picks=picks, exponent=exponent, without=excluded, entropy=self._entropy)
         return [Query(workload.thresholds[position], cell) for position, cell in drawn]
+
+    def draw(
+        self, workload: Workload, *, against: Answers, picks: int, rho: Fraction, label: str = "draws"
+    ) -> list[Signed]:
+        """Draw queries with a sign, independently: those that the public answers get wrong in that direction.
+
+        Privacy:
+            Each query stands twice in the draw, once with the score weight * (count - answer * total) and once with
+            its negative. One person moves either by at most C times the largest weight, so `picks` independent draws
+            at epsilon each cost picks * epsilon^2 / 8.
+
+        Returns:
+            Queries with 1 where the count is the larger one, and -1 where the answer is; some perhaps several times.
+        """
+        _check.positive("rho", rho)
+        _check.whole("picks", picks)
+        epsilon = root_below(8 * Fraction(rho) / picks)
+        weights = _whole_weights(workload.weights)
+        grid = _grid(workload)
+        exponent = epsilon / (2 * self.neighbours.single * grid * max(weights))
+        self.budget.charge(DrawsEvent(picks, epsilon), label)
+        self._read(workload.marginals)
+        self._progress.stage(f"{label} {picks} of {workload.size:,} queries", 2 * len(workload))
+
+        def pieces(index: int) -> Iterator[Piece]:
+            self._progress.step(index)
+            at, below = divmod(index, 2)
+            for piece in differences(against, workload.thresholds[at], self._in_units(grid), grid=grid):
+                yield piece.times(weights[at] if below else -weights[at])
+
+        sizes = [threshold.cells(self.domain) for threshold in workload for _ in (1, -1)]
+        drawn = select(Scores(sizes, pieces), picks=picks, exponent=exponent, again=True, entropy=self._entropy)
+        return [(Query(workload.thresholds[at // 2], cell), -1 if at % 2 else 1) for at, cell in drawn]
+
+    def select_marginals(
+        self,
+        marginals: Sequence[Attributes],
+        *,
+        against: Answers,
+        picks: int = 1,
+        rho: Fraction,
+        weights: Sequence[float] | None = None,
+        handicaps: Sequence[float] | None = None,
+        label: str = "selection",
+    ) -> list[Attributes]:
+        """Pick distinct marginals that the public answers get most wrong in all, by the exponential mechanism.
+
+        Privacy:
+            The score of a marginal is its weight times (the sum over its cells of |count - answer * total|, less its
+            handicap), with answers rounded to a public grid. One person moves the sum by at most the L1 distance by
+            which it moves the counts (2 C under replace-one, C under add-remove), so `picks` draws at epsilon each,
+            with that times the largest weight as sensitivity, cost picks * epsilon^2 / 8.
+
+        Args:
+            marginals: Public; distinct.
+            against: Public answers.
+            picks: How many.
+            rho: Loss to spend.
+            weights: How much an error on each marginal matters; equal by default.
+            handicaps: What is taken off each sum, in rows: the error that measuring it would leave, say. Public.
+            label: What the ledger calls this step.
+        """
+        _check.positive("rho", rho)
+        _check.whole("picks", picks)
+        if picks > len(marginals) or len(set(marginals)) != len(marginals):
+            raise BadWorkload(f"{picks} marginals cannot be picked from {len(set(marginals))} distinct ones.")
+        whole = _whole_weights(weights or [1.0] * len(marginals))
+        off = [round(rows * SELECTION_GRID) for rows in handicaps or [0.0] * len(marginals)]
+        epsilon = root_below(8 * Fraction(rho) / picks)
+        exponent = epsilon / (2 * self.neighbours.marginal_absolute * SELECTION_GRID * max(whole))
+        self.budget.charge(SelectionEvent(picks, epsilon), label)
+        self._read(marginals)
+        self._progress.stage(f"{label} {picks} of {len(marginals):,} marginals", len(marginals))
+        values = np.zeros(len(marginals), dtype=np.int64)
+        for at, (attributes, weight) in enumerate(zip(marginals, whole, strict=True)):
+            self._progress.step(at)
+            lookup = self._in_units(SELECTION_GRID)
+            found = differences(against, Threshold(attributes), lookup, grid=SELECTION_GRID)
+            values[at] = weight * (sum(int(np.abs(piece.values).sum()) for piece in found) - off[at])
+        scores = Scores([len(marginals)], lambda _: [Run(0, values)])
+        return [marginals[at] for _, at in select(scores, picks=picks, exponent=exponent, entropy=self._entropy)]
 
     def worst(self, workload: Workload, *, against: Answers, rho: Fraction, label: str = "certificate") -> NoisyMaximum:
         """The largest |count - answer * total| over a workload, rounded up to a whole number, plus noise.
@@ -323,24 +374,16 @@ class Curator:
         """Exact counts, in units of 1/grid of a row."""
         return lambda attributes: self._counts[attributes].times(grid)
 
-    def _scores(self, threshold: Threshold, weight: int, against: Answers, grid: int) -> Iterator[Piece]:
-        for piece in differences(against, threshold, self._in_units(grid), grid=grid):
-            yield piece.magnitudes(weight)
+
+def _whole_weights(weights: Sequence[float]) -> list[int]:
+    """Weights as integers in proportion, up to rounding; all 1 where they are equal."""
+    rounded = [max(1, round(weight / max(weights) * _FINEST_WEIGHT)) for weight in weights]
+    return rounded if len(set(rounded)) > 1 else [1] * len(rounded)
 
 
-def require_measurable(domain: Domain, marginals: Iterable[Attributes]) -> None:
-    """Refuse marginals that are too large to be measured whole; public facts only."""
-    require_cells(sum(domain.project(attributes).size for attributes in marginals))
-
-
-def require_cells(cells: int) -> None:
-    """Refuse to measure this many cells at once."""
-    if cells > MOST_CELLS:
-        raise BadWorkload(
-            f"Marginals with {cells:,} cells would be measured together; at most {MOST_CELLS:,} can be measured whole. "
-            "Ask for fewer or smaller ones, select fewer at a time (--rounds with a smaller --per-round), or use "
-            "coarser bins."
-        )
+def _grid(workload: Workload) -> int:
+    """The grid on which scores lie."""
+    return SELECTION_GRID if all(threshold.is_marginal for threshold in workload) else 1
 
 
 def _shares(weights: Sequence[float] | None, costs: Sequence[int]) -> list[Fraction]:

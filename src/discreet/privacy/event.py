@@ -45,6 +45,23 @@ class LaplaceEvent:
 
 
 @dataclass(frozen=True)
+class DrawsEvent:
+    """`draws` independent draws from the exponential mechanism at `epsilon` each.
+
+    Cost: draws * epsilon^2 / 8 (Cesar, Rogers 2021, Lemma 3.2, and composition).
+    """
+
+    name: ClassVar[str] = "draws"
+    draws: int
+    epsilon: Fraction
+
+    @property
+    def rho(self) -> Fraction:
+        """Cost in zCDP."""
+        return self.draws * rho_of_selection(self.epsilon)
+
+
+@dataclass(frozen=True)
 class SelectionEvent:
     """`picks` draws without replacement from the exponential mechanism at `epsilon` each.
 
@@ -61,7 +78,7 @@ class SelectionEvent:
         return self.picks * rho_of_selection(self.epsilon)
 
 
-Event = GaussianEvent | LaplaceEvent | SelectionEvent
+Event = GaussianEvent | LaplaceEvent | SelectionEvent | DrawsEvent
 
 
 def to_json(event: Event) -> dict[str, Any]:
@@ -80,6 +97,8 @@ def from_json(entry: dict[str, Any]) -> Event:
             return LaplaceEvent(Fraction(entry["epsilon"]))
         if name == SelectionEvent.name:
             return SelectionEvent(int(entry["picks"]), Fraction(entry["epsilon"]))
+        if name == DrawsEvent.name:
+            return DrawsEvent(int(entry["draws"]), Fraction(entry["epsilon"]))
     except (KeyError, TypeError, ValueError, ZeroDivisionError):
         raise BadLedger(f"A {name} event in the ledger is damaged.") from None
     raise BadLedger(f"The ledger holds an event of unknown kind {name!r}.")

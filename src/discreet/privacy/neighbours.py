@@ -51,6 +51,11 @@ class Neighbours:
         """Squared L2 change of a whole marginal."""
         return self._per_threshold(2, 1)
 
+    @property
+    def marginal_absolute(self) -> int:
+        """L1 change of a whole marginal; also of its L1 distance to anything that is fixed."""
+        return (2 if self.relation == "replace-one" else 1) * self.rows_per_person
+
     def batch_squared(self, queries: Iterable[tuple[object, int]]) -> int:
         """Squared L2 change of single queries measured together.
 

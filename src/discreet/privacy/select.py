@@ -49,7 +49,7 @@ _DENSE = 2**24
 
 @dataclass(frozen=True)
 class Scores:
-    """Non-negative integer scores of very many queries, of which most may be zero.
+    """Integer scores of very many queries, of which most may be zero.
 
     Attributes:
         sizes: Number of queries of each threshold.
@@ -98,26 +98,33 @@ class Scores:
 
 
 def select(
-    scores: Scores, *, picks: int, exponent: Fraction, without: Iterable[Pick] = (), entropy: Entropy
+    scores: Scores,
+    *,
+    picks: int,
+    exponent: Fraction,
+    without: Iterable[Pick] = (),
+    again: bool = False,
+    entropy: Entropy,
 ) -> list[Pick]:
-    """Draw `picks` distinct queries, each with chances proportional to exp(exponent * score).
+    """Draw `picks` queries, each with chances proportional to exp(exponent * score).
 
     Args:
         scores: Private; only the returned picks leave.
         picks: How many, at most the number of queries that are not in `without`.
         exponent: epsilon / (2 * sensitivity), for scores in the units they are counted in.
         without: Queries that are out of the draw: public.
+        again: Whether a drawn query goes back, so that draws are independent; else they are distinct.
         entropy: Random bits.
     """
     taken = set(without)
     if picks > sum(scores.sizes) - len(taken):
         raise BadSetting(f"{picks} queries cannot be picked from {sum(scores.sizes) - len(taken)}.")
     urn = _Urn(scores, exponent, taken, entropy)
-    return [urn.draw() for _ in range(picks)]
+    return [urn.draw(again=again) for _ in range(picks)]
 
 
 class _Urn:
-    """All queries grouped by score; drawn ones do not come back."""
+    """All queries grouped by score."""
 
     def __init__(self, scores: Scores, exponent: Fraction, taken: set[Pick], entropy: Entropy) -> None:
         self._scores = scores
@@ -138,7 +145,7 @@ class _Urn:
 
     def _refresh(self) -> None:
         """Weigh the groups as they are now, relative to the best that is left."""
-        self._best = next(score for score, many in zip(self._values[::-1], self._many[::-1], strict=True) if many)
+        self._best = max(score for score, many in zip(self._values, self._many, strict=True) if many)
         drop = np.minimum(0.0, np.array(self._values, dtype=np.float64) - self._best) * float(self._exponent)
         # An upper bound of exp(drop) * 2^60 with a margin far above the error of floating-point exp.
         bound = np.floor(np.exp(drop) * (1 + 2.0**-30) * 2.0**_SCALE) + 1
@@ -147,10 +154,12 @@ class _Urn:
         self._cumulative = list(accumulate(weighted))
         self._gone: Counter[int] = Counter()
 
-    def draw(self) -> Pick:
-        """One more query, and take it out."""
+    def draw(self, *, again: bool) -> Pick:
+        """One more query; it is taken out unless it may be drawn again."""
         group = self._draw_group()
         pick = self._draw_member(group)
+        if again:
+            return pick
         self._taken.add(pick)
         self._many[group] -= 1
         self._gone[group] += 1
@@ -211,7 +220,7 @@ class _Urn:
 
 
 class _Tally:
-    """A histogram that grows by pieces: dense over scores below a limit, sparse above."""
+    """A histogram that grows by pieces: dense over scores from zero to a limit, sparse otherwise."""
 
     def __init__(self) -> None:
         self._dense = np.zeros(0, dtype=np.int64)
@@ -219,7 +228,7 @@ class _Tally:
 
     def add(self, values: NDArray[np.integer]) -> None:
         highest = int(values.max(initial=0))
-        if highest <= 8 * len(values) and highest < _DENSE:
+        if highest <= 8 * len(values) and highest < _DENSE and values.min(initial=0) >= 0:
             many = np.bincount(values)
             if len(many) > len(self._dense):
                 many[: len(self._dense)] += self._dense
@@ -235,7 +244,8 @@ class _Tally:
         """Distinct scores that are not zero, ascending, and how often each occurred."""
         distinct = np.flatnonzero(self._dense)
         values, many = _merge([(distinct, self._dense[distinct]), *self._sparse])
-        return (values[1:], many[1:]) if len(values) and not values[0] else (values, many)
+        scored = values != 0
+        return values[scored], many[scored]
 
 
 def _merge(histograms: Sequence[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from discreet.models.rounded import RoundedRows
-from discreet.privacy.curator import Curator, NoisyMaximum
+from discreet.privacy.curator import Curator
+from discreet.privacy.measurement import NoisyMaximum
 from discreet.privacy.noise import DiscreteGaussian, quantile
 from discreet.queries.answers import GRID, Answers, differences
 from discreet.queries.workload import Workload

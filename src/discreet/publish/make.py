@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet import _check
 from discreet.data.domain import Domain
@@ -106,13 +107,14 @@ def release(
             it must not have been chosen by looking at the table.
         augment: Further thresholds of the kinds in the history, drawn at random by `workload_seed`.
         delta: Defaults to 1/n^2 under replace-one; must be given under add-remove, where n is private.
-        mechanism: rap, rap-paper, rap-search, mwem, pep, pmw-pub, pep-pub, gaussian, gaussian-paper or all-zero.
+        mechanism: One of `discreet.mechanisms.catalogue`.
         rounds: T, for adaptive mechanisms.
         per_round: K, queries selected in each round.
         rows: n', relaxed rows of the model.
         settings: Further settings of the mechanism.
-        public: A public table of the same schema, for pmw-pub and pep-pub. It is published with the release in all but
-            name, so it must not hold, or have been chosen by looking at, private rows.
+        public: A public table of the same schema, for pmw-pub, pep-pub and gem-pub (where it may lack attributes). It
+            is published with the release in all but name, so it must not hold, or have been chosen by looking at,
+            private rows.
         seed: Makes the release repeatable, for tests and experiments: whoever knows it can subtract the noise.
         workload_seed: For `random:k:m` workloads, and for `augment`.
         neighbours: replace-one or add-remove.
@@ -187,7 +189,7 @@ def run(plan: Plan, curator: Curator, entropy: Entropy, progress: Progress = SIL
         workload=plan.workload,
         rho=rho - certificate_rho - total_rho,
         settings=plan.settings,
-        public=None if plan.public is None else plan.public.codes(),
+        public=None if plan.public is None else _within(plan.domain, plan.public),
         seed=int(public.integers(2**31)),
         progress=progress,
     )
@@ -260,8 +262,15 @@ def _check_plan(
     )
 
 
+def _within(domain: Domain, public: Table) -> NDArray[np.int64]:
+    """Codes of a public table, rows x all attributes of the domain; -1 for those that it lacks."""
+    codes = np.full((public.rows(), len(domain)), -1, dtype=np.int64)
+    codes[:, [domain.index(name) for name in public.domain]] = public.codes()
+    return codes
+
+
 def _check_public(mechanism: Mechanism, public: Table | None, private: Table) -> None:
-    if not mechanism.public:
+    if mechanism.public == "no":
         if public is not None:
             raise BadSetting(f"{mechanism.name} does not start from a public table; leave it out, or use pep-pub.")
         return
@@ -269,8 +278,16 @@ def _check_public(mechanism: Mechanism, public: Table | None, private: Table) ->
         raise BadSetting(f"{mechanism.name} starts from a public table of the same schema: give one with --public.")
     if public is private:
         raise BadSetting("The public table is the private one, whose rows would be published; give another.")
-    if public.domain != private.domain:
+    if any(name not in private.domain for name in public.domain) or public.domain != private.domain.project(
+        public.domain.attributes
+    ):
         raise BadSetting("The public table has another schema; read both with the same.")
+    lacking = [name for name in private.domain if name not in public.domain]
+    if lacking and mechanism.public == "whole":
+        raise BadSetting(
+            f"The public table lacks {', '.join(map(repr, lacking))}, which {mechanism.name} needs; use gem-pub, which "
+            "takes what there is."
+        )
     if public.rows() == 0:
         raise BadData("The public table has no rows to start from.")
 

@@ -16,9 +16,9 @@ from discreet.data.domain import Domain
 from discreet.data.schema import Schema
 from discreet.errors import BadRelease
 from discreet.models.rounded import RoundedRows
-from discreet.privacy.curator import Measurement
 from discreet.privacy.ledger import Charge, total_of
 from discreet.privacy.loss import epsilon_of
+from discreet.privacy.measurement import Measurement
 from discreet.privacy.neighbours import Neighbours
 from discreet.publish import rows
 from discreet.publish.certificate import Certificate

@@ -18,9 +18,9 @@ from discreet.errors import DiscreetError
 from discreet.models.noisy import NoisyCounts
 from discreet.models.relaxed import RelaxedRows
 from discreet.models.weighted import WeightedRows
-from discreet.privacy.curator import Measurement
 from discreet.privacy.ledger import total_of
 from discreet.privacy.loss import epsilon_of
+from discreet.privacy.measurement import Measurement
 from discreet.publish import svg
 from discreet.publish.certificate import at_most
 from discreet.publish.release import Release

@@ -39,8 +39,8 @@ from discreet.models.relaxed import PRECISION, RelaxedRows
 from discreet.models.rounded import Codes, RoundedRows
 from discreet.models.support import Support
 from discreet.models.weighted import WHOLE, WeightedRows
-from discreet.privacy.curator import Measurement
 from discreet.privacy.ledger import Charge, Ledger, Limit, read_file, total_of
+from discreet.privacy.measurement import Measurement
 from discreet.privacy.neighbours import Neighbours
 from discreet.progress import SILENT, Progress
 from discreet.publish.certificate import Certificate

@@ -18,7 +18,7 @@ from discreet.mechanisms import weights
 from discreet.mechanisms.weights import MwemSettings, PepSettings
 from discreet.models.support import Distribution, Single, Support
 from discreet.models.weighted import WHOLE, WeightedRows
-from discreet.privacy.curator import Measurement
+from discreet.privacy.measurement import Measurement
 from discreet.progress import SILENT
 from discreet.publish.make import release
 from discreet.publish.release import Release

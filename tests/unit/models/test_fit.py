@@ -12,7 +12,7 @@ from discreet.data.domain import Domain
 from discreet.models import fit, projection, tiles, transform
 from discreet.models.fit import FitSettings
 from discreet.models.projection import ProjectionSettings
-from discreet.privacy.curator import Measurement
+from discreet.privacy.measurement import Measurement
 from discreet.progress import Progress
 from discreet.queries.threshold import Threshold
 
@@ -196,7 +196,7 @@ def test_whole_marginals_and_single_queries_pull_the_same_way() -> None:
     level = [Measurement(m.threshold, None, m.counts, Fraction(1)) for m in found]
     listed = [Measurement(m.threshold, np.arange(len(m.counts)), m.counts, Fraction(1)) for m in found]
     x = some_rows()
-    one = projection._pull(x, projection._targets(DOMAIN, level, 300))
-    two = projection._pull(x, projection._targets(DOMAIN, listed, 300))
+    one = projection.pull(x, projection.targets_of(DOMAIN, level, 300))
+    two = projection.pull(x, projection.targets_of(DOMAIN, listed, 300))
     assert float(one[0]) == pytest.approx(float(two[0]), rel=1e-4)
     assert np.allclose(one[1], two[1], atol=1e-6)

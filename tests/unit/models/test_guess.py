@@ -7,7 +7,7 @@ from discreet.data.domain import Domain
 from discreet.models import fit
 from discreet.models.fit import FitSettings
 from discreet.models.guess import STANDS_OUT, UNKNOWN, guess
-from discreet.privacy.curator import Measurement
+from discreet.privacy.measurement import Measurement
 from discreet.queries.threshold import Threshold
 
 DOMAIN = Domain({"a": 12, "b": 9, "c": 10, "d": 11})

@@ -13,7 +13,7 @@ from tests.tables import brute_force, random_table
 from discreet.data.domain import Domain
 from discreet.models import projection
 from discreet.models.surrogate import at_least
-from discreet.privacy.curator import Measurement
+from discreet.privacy.measurement import Measurement
 from discreet.queries.threshold import Threshold
 
 EVERY = [(k, r) for k in range(1, 7) for r in range(1, k + 1)]

@@ -9,7 +9,7 @@ import pytest
 from discreet.errors import BadLedger, BudgetExceeded
 from discreet.privacy import event as events
 from discreet.privacy.budget import Budget
-from discreet.privacy.event import Event, GaussianEvent, LaplaceEvent, SelectionEvent
+from discreet.privacy.event import DrawsEvent, Event, GaussianEvent, LaplaceEvent, SelectionEvent
 from discreet.privacy.ledger import Ledger, Limit, read_file
 from discreet.privacy.neighbours import Neighbours
 
@@ -18,6 +18,7 @@ EVENTS: list[Event] = [
     GaussianEvent(Fraction(1, 7)),
     LaplaceEvent(Fraction(1, 3)),
     SelectionEvent(4, Fraction(1, 9)),
+    DrawsEvent(4, Fraction(1, 9)),
 ]
 
 

@@ -14,8 +14,9 @@ from tests.tables import DOMAIN, CodedTable, brute_force, random_table
 from discreet.data.domain import Domain
 from discreet.errors import BadSetting, BadWorkload, BudgetExceeded, DiscreetError
 from discreet.privacy.budget import Budget
-from discreet.privacy.curator import MOST_CELLS, Curator
+from discreet.privacy.curator import Curator
 from discreet.privacy.entropy import SeededEntropy
+from discreet.privacy.measurement import MOST_CELLS
 from discreet.privacy.neighbours import Neighbours
 from discreet.queries import parse
 from discreet.queries.answers import Zeros
@@ -56,6 +57,10 @@ def test_every_verb_charges_what_it_was_asked_to_spend(relation: str, rows_per_p
     curator.select(WORKLOAD, against=Zeros(DOMAIN, curator.total), picks=3, rho=TENTH)
     spent = curator.budget.spent - before
     assert 4 * TENTH - Fraction(1, 10**9) < spent <= 4 * TENTH
+    curator.draw(WORKLOAD, against=Zeros(DOMAIN, curator.total), picks=3, rho=TENTH)
+    curator.select_marginals(list(WORKLOAD.marginals), against=Zeros(DOMAIN, curator.total), picks=2, rho=TENTH)
+    spent = curator.budget.spent - before
+    assert 6 * TENTH - Fraction(1, 10**9) < spent <= 6 * TENTH
 
 
 def test_a_refused_charge_reads_nothing() -> None:

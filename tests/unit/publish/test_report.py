@@ -16,10 +16,10 @@ import pytest
 from discreet.data.schema import Schema
 from discreet.models.noisy import NoisyCounts
 from discreet.models.relaxed import RelaxedRows
-from discreet.privacy.curator import Measurement
 from discreet.privacy.event import GaussianEvent, SelectionEvent
 from discreet.privacy.ledger import Charge
 from discreet.privacy.loss import rho_of
+from discreet.privacy.measurement import Measurement
 from discreet.privacy.neighbours import Neighbours
 from discreet.publish import report
 from discreet.publish.certificate import Certificate
