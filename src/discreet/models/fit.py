@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.data.domain import Domain
-from discreet.models import guess, tiles, transform
+from discreet.models import compiled, guess, tiles, transform
 from discreet.models.tiles import Bucket, Packed
 from discreet.privacy.measurement import Measurement
 from discreet.progress import SILENT, Progress
@@ -130,6 +130,7 @@ def fit(
         seed: Public.
         progress: Hears about steps.
     """
+    compiled.trim()
     packed = tiles.pack(domain, measurements, total=total, seed=seed)
     batches = _Batches(packed, settings, seed)
     load = _load(domain, measurements)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.data.domain import Domain
-from discreet.models import projection, tiles, transform
+from discreet.models import compiled, projection, tiles, transform
 from discreet.models.adam import Adam
 from discreet.models.projection import Queries
 from discreet.models.tiles import Bucket
@@ -113,6 +113,7 @@ def train(
 
     Single queries: absolute errors of those that are further away. Whole marginals: all squared errors.
     """
+    compiled.trim()
     progress.stage("training", settings.steps)
     steps, worst = 0, np.inf
     while steps < settings.steps and worst >= gamma:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from discreet.data.domain import Domain
 from discreet.data.sparse import Sparse
 from discreet.errors import BadSetting
+from discreet.models import compiled
 from discreet.models.rounded import RoundedRows
 from discreet.privacy.measurement import Measurement
 from discreet.queries.answers import GRID, Answers
@@ -52,6 +53,7 @@ class GraphicalModel(Answers):
     ) -> GraphicalModel:
         """Fit whole marginals, weighed by their precision, from an earlier model or from nothing."""
         mbi = package()
+        compiled.trim()
         seen = [
             mbi.LinearMeasurement(
                 found.counts.astype(np.float64), found.threshold.attributes, stddev=float(found.sigma_squared) ** 0.5

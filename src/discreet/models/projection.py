@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.data.domain import Domain
-from discreet.models import surrogate, tiles, transform
+from discreet.models import compiled, surrogate, tiles, transform
 from discreet.models.adam import Adam
 from discreet.models.tiles import Bucket
 from discreet.privacy.measurement import Measurement
@@ -75,6 +75,7 @@ def project(
     progress: Progress = SILENT,
 ) -> tuple[jax.Array, int]:
     """Relaxed rows whose answers come closest to the measured ones in squared distance, and the steps it took."""
+    compiled.trim()
     targets = targets_of(domain, measurements, total)
     state: Any = (parameters, Adam.start(parameters), jnp.inf, False)
     progress.stage("projection", settings.steps)
