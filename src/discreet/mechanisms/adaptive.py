@@ -10,7 +10,7 @@ Measurements").
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -21,7 +21,7 @@ from discreet.privacy.curator import Curator
 from discreet.privacy.measurement import Measurement
 from discreet.progress import SILENT, Progress
 from discreet.queries.answers import Answers
-from discreet.queries.threshold import Query
+from discreet.queries.threshold import Attributes, Query
 from discreet.queries.workload import Workload
 
 
@@ -111,7 +111,8 @@ def adaptive(
         )
         chosen += picked
         spend = each * (1 - schedule.selection)
-        measured += _selected(curator, workload, picked, rho=spend, schedule=schedule, label=f"{name}: measure")
+        known = {found.threshold.attributes for found in measured}
+        measured += _selected(curator, workload, picked, known, rho=spend, schedule=schedule, label=f"{name}: measure")
         model.fit(measured, progress)
     return Outcome(model.published(), measured, {**model.notes(), "selected": len(chosen)})
 
@@ -141,15 +142,18 @@ def _selected(
     curator: Curator,
     workload: Workload,
     picked: Sequence[Query],
+    known: Set[Attributes],
     *,
     rho: Fraction,
     schedule: Schedule,
     label: str,
 ) -> list[Measurement]:
+    """The selected queries, or the marginals behind them: new ones once, and known ones again if all are known."""
     if schedule.order is None:
         return curator.measure_queries(picked, rho=rho, priced=schedule.priced, label=label)
     touched = {subset: workload.marginals[subset] for query in picked for _, subset in query.threshold.terms()}
     covering = cover(touched, schedule.order)
+    covering = {subset: weight for subset, weight in covering.items() if subset not in known} or covering
     return curator.measure(
         list(covering), rho=rho, weights=list(covering.values()), priced=schedule.priced, label=label
     )
