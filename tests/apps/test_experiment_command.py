@@ -79,7 +79,7 @@ def test_help_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_report_is_made_from_results_alone(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["experiment", "drift", "--out", "drift", "--report-only"]) == 0
     said = capsys.readouterr().out
-    assert "## Finding 4: confirmed" in said
+    assert "## Finding 4, adult: confirmed" in said
     assert "over no drift: 3 (3 to 3, 3 pairs)" in said
     assert "NOT private" in said
     assert {path.name for path in results.glob("*.svg")} == {

@@ -46,7 +46,9 @@ def finished() -> list[str]:
 
 def _table() -> str:
     """Every finding in a line."""
-    text = "## In short\n\n| experiment | who says so | what | for | ratio or test | verdict |\n" + "|---" * 6 + "|\n"
+    text = (
+        "## In short\n\n| experiment | who says so | what | for | on | ratio or test | verdict |\n" + "|---" * 7 + "|\n"
+    )
     for name in finished():
         experiment = find(name)
         entries = record.load(DOCS / "reproduction" / name / RESULTS)
@@ -55,7 +57,7 @@ def _table() -> str:
             subject = re.search(r"`[\w-]+`", finding.ours)
             text += (
                 f"| [{name}](#{anchor}) | {finding.whose.lower()} | {finding.paper} | "
-                f"{subject[0] if subject else ''} | {finding.figure} | **{finding.verdict}** |\n"
+                f"{subject[0] if subject else ''} | {finding.dataset} | {finding.figure} | **{finding.verdict}** |\n"
             )
     return text
 

@@ -100,7 +100,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = build_parser()
     parsed, rest = parser.parse_known_args(arguments)
     if rest and (not hasattr(parsed, "queries") or any(word.startswith("-") for word in rest)):
-        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+        parser.error(f"unrecognized arguments: {' '.join(map(shown, rest))}")
     if rest:  # queries that stand behind an option
         parsed.queries += rest
     _refuse_stray_addresses(parser, parsed)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://(.*)", re.DOTALL)
+_SECRET = re.compile(r"@|passw|://|\b(postgres|postgresql|jdbc|mysql|spark|duckdb):", re.IGNORECASE)
+
+HIDDEN = "(not shown, it may hold a password)"
 
 
 def parts(source: str) -> tuple[str, str] | None:
@@ -14,11 +17,13 @@ def parts(source: str) -> tuple[str, str] | None:
 
 
 def shown(source: str) -> str:
-    """The source as it may be printed."""
+    """The source as it may be printed; what is no address but looks like a mistyped one is hidden whole."""
     found = parts(source)
-    return source if found is None or found[0] == "duckdb" else f"{found[0]}://..."
+    if found is not None:
+        return source if found[0] == "duckdb" else f"{found[0]}://..."
+    return HIDDEN if _SECRET.search(source) else source
 
 
 def masked(text: str) -> str:
     """A text in which every address is as it may be printed."""
-    return re.sub(r"[A-Za-z][A-Za-z0-9+.-]+://\S*", lambda match: shown(match[0]), text)
+    return re.sub(r"[A-Za-z][A-Za-z0-9+.-]+://[^'\"\n]*", lambda match: shown(match[0]), text)

@@ -22,7 +22,7 @@ import ibis.expr.types as ir
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from discreet.data.shown import parts
+from discreet.data.shown import HIDDEN, parts, shown
 from discreet.errors import BadData, BadSetting, DiscreetError
 
 Result = TypeVar("Result")
@@ -166,8 +166,13 @@ def open_file(path: Path, table: str | None, *, database: bool = False) -> Sourc
 
 def _open_file(path: Path, table: str | None, database: bool) -> Source:
     if not path.is_file():
-        state = "is a folder" if path.is_dir() else "does not exist"
-        raise BadData(f"{path} {state}; give a {READABLE} file.")
+        if path.is_dir():
+            raise BadData(f"{path} is a folder; give a {READABLE} file.")
+        name = shown(str(path))
+        hint = f"give a {READABLE} file" + (
+            ", or an address such as postgres://user@host/name." if name == HIDDEN else "."
+        )
+        raise BadData(f"{name} does not exist; {hint}")
     if not os.access(path, os.R_OK):
         raise BadData(f"{path} may not be read by this user; ask for permission or copy it.")
     if table is not None and not database and path.suffix.lower() not in DATABASES:

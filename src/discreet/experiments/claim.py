@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from math import exp, log, sqrt
 
 import numpy as np
@@ -39,6 +40,7 @@ class Finding:
         why: The rule that decided, or why it did not.
         whose: Who says so: the paper, or we.
         figure: The number that decided.
+        dataset: Which table it was found on.
     """
 
     paper: str
@@ -47,6 +49,7 @@ class Finding:
     why: str
     whose: str = "The paper"
     figure: str = "not run"
+    dataset: str = ""
 
 
 @dataclass(frozen=True)
@@ -128,7 +131,7 @@ def render(experiment: Experiment, entries: Sequence[Entry], pictures: Sequence[
     parts += [f"![{name}]({name}.svg)" for name in pictures]
     for number, finding in enumerate(findings(experiment, finished), start=1):
         parts.append(
-            f"## Finding {number}: {finding.verdict}\n\n- **{finding.whose}:** {finding.paper}\n"
+            f"## Finding {number}, {finding.dataset}: {finding.verdict}\n\n- **{finding.whose}:** {finding.paper}\n"
             f"- **Here:** {finding.ours}\n- **Verdict:** {finding.verdict}. {finding.why}"
         )
     remarks = [*experiment.remarks, *_deviations(finished), _DEPENDENT]
@@ -138,12 +141,16 @@ def render(experiment: Experiment, entries: Sequence[Entry], pictures: Sequence[
 
 
 def findings(experiment: Experiment, finished: Sequence[Row]) -> list[Finding]:
-    """What an experiment finds; nothing is decided by a single seed, whose cells share their draws."""
-    if not finished:
-        return []
+    """What an experiment finds on each table, finding by finding: tables differ, so none speaks for another."""
+    tables = [_on_one(experiment, some) for _, some in grouped(finished, "dataset").items()]
+    return [finding for same in zip_longest(*tables) for finding in same if finding is not None]
+
+
+def _on_one(experiment: Experiment, finished: Sequence[Row]) -> list[Finding]:
+    """What it finds on one table; nothing is decided by a single seed, whose cells share their draws."""
     cells = Counter(row["seed"] for row in finished)
     whole = sum(many == max(cells.values()) for many in cells.values())
-    found = experiment.findings(finished)
+    found = [replace(finding, dataset=finished[0]["dataset"]) for finding in experiment.findings(finished)]
     if whole > 1:
         return found
     alone = "Only one seed has been run to its end, and its cells share their draws: more seeds are needed."

@@ -73,10 +73,9 @@ def _pictures(rows: Sequence[Row]) -> dict[str, str]:
 def _findings(rows: Sequence[Row]) -> list[Finding]:
     found = []
     for mechanism in ("rap-paper", "rap"):
-        for dataset in values(rows, "dataset"):
-            some = where(_chosen(rows, mechanism), dataset=dataset)
-            found.append(_queries(some, f"`{mechanism}` on {dataset}"))
-            found.append(_size(some, f"`{mechanism}` on {dataset}"))
+        some = _chosen(rows, mechanism)
+        found.append(_queries(some, f"`{mechanism}`"))
+        found.append(_size(some, f"`{mechanism}`"))
     return found
 
 

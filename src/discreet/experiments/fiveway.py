@@ -98,6 +98,6 @@ EXPERIMENT = Experiment(
     remarks=(
         NOT_PRIVATE,
         "Marginals with more queries than the table has rows are filtered out, as in the paper.",
-        "FEM and HDMM, the paper's rivals, are not run: FEM needs a commercial solver.",
+        "FEM and HDMM, the paper's rivals, are not run here.",
     ),
 )

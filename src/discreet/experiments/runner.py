@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -91,8 +92,8 @@ def report(folder: str | Path, *, name: str | None = None) -> None:
     pictures = experiment.pictures(rows) if rows else {}
     text = claim.render(experiment, entries, list(pictures))
     try:
-        for stale in Path(folder).glob("*.svg"):
-            stale.unlink()
+        for stale in _pictures_of(Path(folder) / "claim.md"):
+            (Path(folder) / stale).unlink(missing_ok=True)
         for title, picture in pictures.items():
             (Path(folder) / f"{title}.svg").write_text(standalone(picture), encoding="utf-8")
         (Path(folder) / "claim.md").write_text(text, encoding="utf-8")
@@ -100,6 +101,12 @@ def report(folder: str | Path, *, name: str | None = None) -> None:
         raise BadSetting(
             f"{folder} cannot be written: {error.strerror or error}. Its results are kept: go on with --report-only."
         ) from None
+
+
+def _pictures_of(path: Path) -> list[str]:
+    """Files that an earlier claim.md shows: those were made here, others belong to somebody else."""
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    return [name for name in re.findall(r"!\[[^\]]*\]\(([^)]+\.svg)\)", text) if "/" not in name]
 
 
 def _finished(experiment: Experiment, cell: Cell, table: Table) -> record.Entry:
@@ -134,6 +141,8 @@ def _files(data: Path, dataset: str) -> tuple[Path, Path]:
 
 def _require_data(data: Path, datasets: Iterable[str]) -> None:
     for dataset in sorted(datasets):
+        if Path(dataset).name != dataset:
+            raise BadSetting(f"A dataset is a name such as adult, not a path: {dataset!r}; --data takes the folder.")
         for path in _files(data, dataset):
             if not path.is_file():
                 raise BadData(f"{path} is not there; --data takes the folder that holds it.")

@@ -20,6 +20,7 @@ _SCHEDULES: dict[str, tuple[tuple[int, int], ...]] = {
 }
 _PLACE = ("dataset", "epsilon", "thresholds", "r")
 _CELL = (*_PLACE, "seed")
+_MUCH = 2.0
 
 
 def _grid(size: str, datasets: Sequence[str]) -> Iterator[tuple[str, Setting]]:
@@ -73,13 +74,22 @@ def _findings(rows: Sequence[Row]) -> list[Finding]:
             )
         )
         whole, part = where(some, r=4), [row for row in some if row["r"] < 4]
+        beside = ratio(pairs(part, whole, "dataset", "epsilon", "thresholds", "seed"))
         listed = "; ".join(f"r = {r}: {spread(where(some, r=r), 'max_error')}" for r in (1, 2, 3, 4))
         found.append(
             judged(
-                "Marginals (r = 4) have the least error, and r < 4 not much more.",
+                "Marginals (r = 4) have the least error.",
                 f"`{name}`: {listed}. r < 4 over r = 4",
-                ratio(pairs(part, whole, "dataset", "epsilon", "thresholds", "seed")),
+                beside,
                 above=1,
+            )
+        )
+        found.append(
+            judged(
+                "Thresholds with r < 4 have not much more.",
+                f"`{name}`: r < 4 over r = 4, where up to {_MUCH:g} times as much is not much",
+                beside,
+                below=_MUCH,
             )
         )
     found.append(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from discreet import _check
-from discreet.errors import BudgetExceeded
+from discreet.errors import BudgetExceeded, DiscreetError
 from discreet.privacy.event import Event
 from discreet.privacy.ledger import Charge, Ledger
 
@@ -46,8 +46,14 @@ class Budget:
         """Pay for one private step, or refuse it and change nothing."""
         if event.rho > self.remaining:
             raise BudgetExceeded(self._refusal(event, label))
-        for ledger in self._ledgers:
-            ledger.record(event, label)
+        written: list[tuple[Ledger, Charge]] = []
+        try:
+            for ledger in self._ledgers:
+                written.append((ledger, ledger.record(event, label)))
+        except DiscreetError:
+            for ledger, charge in written:  # nothing will be read for them
+                ledger.take_back(charge)
+            raise
         self._charges.append(Charge(label, event))
         self.spent += event.rho
 

@@ -118,6 +118,18 @@ class Ledger:
         self._charges.append(charge)
         return charge
 
+    def take_back(self, charge: Charge) -> None:
+        """Forget a charge for which nothing was read, if it is still the last one; else it stays charged."""
+        self._charges = [known for known in self._charges if known is not charge]
+        if self._path is None:
+            return
+        line = json.dumps(charge.to_json()).encode() + b"\n"
+        with _locked(self._path) as file, suppress(OSError):
+            start = os.fstat(file.fileno()).st_size - len(line)
+            if start >= 0 and os.pread(file.fileno(), len(line), start) == line:
+                os.ftruncate(file.fileno(), start)
+                os.fsync(file.fileno())
+
     def require_room(self, rho: Fraction, label: str) -> None:
         """Refuse what would go beyond the common limit."""
         if self.limit is None or self.total + rho <= self.limit.rho:

@@ -160,7 +160,7 @@ def release(
         ledgers.append(shared)
     folder = None if out is None else Folder.claim(Path(out), plan.mechanism.name, plan.guarantee)
     if folder is not None:
-        ledgers.append(folder.open_ledger(relation))
+        ledgers.insert(0, folder.open_ledger(relation))  # the shared one last: it may refuse
     entropy = source(seed)
     curator = Curator(
         table, budget=Budget(plan.guarantee.rho, ledgers), neighbours=relation, entropy=entropy, progress=progress

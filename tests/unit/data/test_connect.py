@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -57,6 +58,29 @@ def test_what_is_an_address() -> None:
     assert parts("people.csv") is None and parts("/a/b.csv") is None and parts("c:/x.csv") is None
     assert shown("POSTGRES://me:secret@host/db") == "postgres://..."
     assert shown("people.csv") == "people.csv"
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "postgres:/me:hunter2@db/x",
+        " postgres://me:hunter2@db/x",
+        "jdbc:postgresql://me:hunter2@db/x",
+        "host=db user=me password=hunter2 dbname=x",
+        "postgres://me:hun ter2@db/x",
+    ],
+)
+def test_a_mistyped_address_is_not_echoed(typed: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (
+        ["schema", "check", typed, "--schema", "s.json"],
+        ["release", "a.csv", typed, "--schema", "s.json"],
+    ):
+        with pytest.raises(SystemExit) if "release" in arguments else nullcontext():
+            main(arguments)
+    with pytest.raises((BadData, BadSetting)) as caught:
+        read(typed, schema=SCHEMA)
+    printed = capsys.readouterr()
+    assert "ter2" not in printed.out + printed.err + str(caught.value)
 
 
 def test_addresses_that_lead_nowhere(tmp_path: Path) -> None:

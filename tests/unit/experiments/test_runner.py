@@ -73,10 +73,29 @@ def test_every_cell_has_a_line_and_the_claim_has_the_numbers(data: Path, tmp_pat
 
 def test_one_seed_decides_nothing(data: Path, tmp_path: Path) -> None:
     out = runner.run("present", data=data, out=tmp_path / "out", size="tiny", seeds=1)
-    assert "## Finding 1: undecided" in (out / "claim.md").read_text()
+    assert "## Finding 1, adult: undecided" in (out / "claim.md").read_text()
     assert "Only one seed" in (out / "claim.md").read_text()
     runner.run("present", data=data, out=out, size="tiny", seeds=2, resume=True)
-    assert "## Finding 1: confirmed" in (out / "claim.md").read_text()
+    assert "## Finding 1, adult: confirmed" in (out / "claim.md").read_text()
+
+
+def test_tables_are_judged_apart(data: Path, tmp_path: Path) -> None:
+    for suffix in (".csv", "-domain.json"):
+        (data / f"loans{suffix}").write_bytes((data / f"adult{suffix}").read_bytes())
+    out = runner.run("present", data=data, out=tmp_path / "out", size="tiny", datasets=("adult", "loans"))
+    text = (out / "claim.md").read_text()
+    assert text.index("## Finding 1, adult:") < text.index("## Finding 2, loans:")
+    with pytest.raises(BadSetting, match="not a path"):
+        runner.run("present", data=data, out=tmp_path / "other", size="tiny", datasets=("../data/adult",))
+
+
+def test_pictures_that_were_not_made_here_stay(data: Path, tmp_path: Path) -> None:
+    out = runner.run("present", data=data, out=tmp_path / "out", size="tiny")
+    (out / "mine.svg").write_text("mine")
+    (out / "claim.md").write_text((out / "claim.md").read_text() + "![old](old.svg)\n")
+    (out / "old.svg").write_text("no longer made")
+    runner.report(out)
+    assert sorted(path.name for path in out.glob("*.svg")) == ["mine.svg", "some.svg"]
 
 
 def test_results_are_never_mixed_without_being_asked(data: Path, tmp_path: Path) -> None:

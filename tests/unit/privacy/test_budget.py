@@ -3,11 +3,13 @@ import multiprocessing
 import os
 from fractions import Fraction
 from pathlib import Path
+from typing import IO, Any
 
 import pytest
 
 from discreet.errors import BadLedger, BudgetExceeded
 from discreet.privacy import event as events
+from discreet.privacy import ledger as ledger_file
 from discreet.privacy.budget import Budget
 from discreet.privacy.event import DrawsEvent, Event, GaussianEvent, LaplaceEvent, SelectionEvent
 from discreet.privacy.ledger import Ledger, Limit, read_file
@@ -91,6 +93,25 @@ def _charge_many(path: Path) -> None:
     ledger = Ledger(WHOSE, path=path)
     for _ in range(20):
         ledger.record(GaussianEvent(Fraction(1, 100)), "parallel")
+
+
+def test_a_charge_that_one_ledger_cannot_take_is_in_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own, shared = Ledger(Neighbours(), path=tmp_path / "own"), Ledger(Neighbours(), path=tmp_path / "shared")
+    budget = Budget(Fraction(1), [own, shared])
+    budget.charge(SelectionEvent(1, Fraction(1, 4)), "first")
+    before = [path.read_bytes() for path in (tmp_path / "own", tmp_path / "shared")]
+    append = ledger_file._append
+
+    def full(file: IO[str], entry: dict[str, Any]) -> None:
+        if file.name.endswith("shared"):
+            raise BadLedger("full")
+        append(file, entry)
+
+    monkeypatch.setattr(ledger_file, "_append", full)
+    with pytest.raises(BadLedger):
+        budget.charge(SelectionEvent(1, Fraction(1, 4)), "second")
+    assert [path.read_bytes() for path in (tmp_path / "own", tmp_path / "shared")] == before
+    assert (len(own.charges), len(shared.charges), len(budget.charges)) == (1, 1, 1)
 
 
 def test_parallel_runs_lose_no_charge(tmp_path: Path) -> None:
