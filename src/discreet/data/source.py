@@ -35,11 +35,19 @@ IN_PROCESS = ("datafusion", "polars", "sqlite")
 STRICT = ("postgres", "risingwave")
 """Engines of Ibis whose only cast stops at what it cannot convert."""
 
+_BUFFER = 2**23
+"""Bytes of a text that are read at once; each thread holds several such parts. No line may be longer."""
+
+_STARVED = "Reading needs more memory than it was given: give more with --memory (memory= in Python)."
+
+_BATCH = 2**20
+"""Values in one batch of a result."""
+
 READABLE = ".csv, .tsv (also .gz), .parquet, .duckdb or .db"
 
 
-def veiled(work: Callable[[], Result], complaint: str) -> Result:
-    """Do some work; if it fails, raise BadData with this text and no trace of the original error.
+def veiled(work: Callable[[], Result], complaint: str, *, starved: str = _STARVED) -> Result:
+    """Do some work; if it fails, raise BadData with a text of ours and no trace of the original error.
 
     The new error is raised outside the handler, so that not even its `__context__` holds the old one.
     """
@@ -49,6 +57,8 @@ def veiled(work: Callable[[], Result], complaint: str) -> Result:
         raise
     except Exception as error:
         kind = type(error).__name__
+    if kind == "OutOfMemoryException":
+        raise BadData(starved)
     raise BadData(f"{complaint} ({kind}; details are withheld because they may quote rows.)")
 
 
@@ -197,7 +207,7 @@ def _open_text(path: Path, delimiter: str) -> Source:
     zipped = "gzip" if path.suffix.lower() == ".gz" else "none"
     call = (
         f"read_csv({_literal(path)}, auto_detect=false, header=true, compression='{zipped}', "
-        f"delim='{delimiter}', quote='\"', escape='\"', columns={{{columns}}})"
+        f"delim='{delimiter}', quote='\"', escape='\"', buffer_size={_BUFFER}, columns={{{columns}}})"
     )
     return _scan(call, names, complaint)
 
@@ -265,8 +275,10 @@ def selects_kept_apart() -> Iterator[None]:
 
 
 def stream(engine: duckdb.DuckDBPyConnection, query: str) -> pa.RecordBatchReader:
-    """The result of a query, batch by batch, in a way that old and new versions of DuckDB have."""
-    return pa.RecordBatchReader.from_stream(engine.sql(query))
+    """The result of a query in batches of some ten megabytes, in a way that old and new versions of DuckDB have."""
+    found = engine.sql(query)
+    read = getattr(found, "to_arrow_reader", None) or found.fetch_arrow_reader  # the latter before DuckDB 2
+    return read(max(1, _BATCH // len(found.columns)))
 
 
 def _numbered(length: int) -> list[str]:

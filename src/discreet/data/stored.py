@@ -95,7 +95,7 @@ class Stored:
     def _veiled(self, work: Callable[[], Result]) -> Result:
         from discreet.data.source import veiled
 
-        return veiled(work, self._complaint)
+        return veiled(work, self._complaint, starved=self._complaint)
 
 
 def _cell(marginal: Marginal) -> str:

@@ -45,6 +45,12 @@ MEMORY = "2GB"
 BYTES_PER_HELD_ROW = 1024
 """Tables up to `memory` / this many rows are held as arrays; above, sorting them is slower than a database."""
 
+BYTES_PER_HELD_CODE = 16
+"""The same for tables of many attributes: codes arrive in wider types than they are held in."""
+
+BYTES_PER_THREAD = 2**27
+"""Memory that each thread of a reader may need: one group of rows of a Parquet file, or parts of a text."""
+
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Table:
@@ -225,15 +231,16 @@ def _copy(
     """Codes as arrays, or in a file of our own if there are many."""
 
     if origin.engine is not None and origin.path is not None:  # a connection of ours, which spills nothing anywhere
-        for setting in (f"memory_limit = '{memory // 4 >> 10}KiB'", "preserve_insertion_order = false"):
+        threads = max(1, min(os.cpu_count() or 1, memory // 2 // BYTES_PER_THREAD))
+        limits = f"memory_limit = '{memory // 2 >> 10}KiB'", f"threads = {threads}"
+        for setting in (*limits, "preserve_insertion_order = false", "temp_directory = ''"):
             origin.engine.execute(f"set {setting}")
-        origin.engine.execute("set temp_directory = ''")
     layout, batches = _compact(origin.run(coded), domain, tally)
     taken, rows = [], 0
     for batch in batches:
         taken.append(batch)
         rows += len(batch)
-        if rows > memory // BYTES_PER_HELD_ROW:
+        if rows > memory // max(BYTES_PER_HELD_ROW, BYTES_PER_HELD_CODE * len(domain)):
             return _store(chain(taken, batches), layout, memory // 2, place)
     return Held.of(taken, layout)
 

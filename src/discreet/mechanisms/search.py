@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from discreet import _check
-from discreet.errors import BadSetting, DiscreetError
+from discreet.errors import BadSetting, BadWorkload, DiscreetError
 from discreet.mechanisms import rap
 from discreet.mechanisms.adaptive import Outcome
 from discreet.mechanisms.job import Job
@@ -102,6 +102,8 @@ def run(curator: Curator, job: Job) -> Outcome:
 
 def check(workload: Workload, settings: Settings) -> None:
     """Refuse a workload that no pair fits."""
+    if workload.size < min(PER_ROUND):
+        raise BadWorkload(f"rap-search selects at least {min(PER_ROUND)} queries; the workload has {workload.size:,}.")
     if not feasible(workload, settings):
         rap.check(workload, settings.at((ROUNDS[0], PER_ROUND[0])))
 

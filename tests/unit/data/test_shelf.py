@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv
 from tests.tables import CodedTable
 
 import discreet.data.table as table_module
@@ -288,6 +289,33 @@ def test_a_parquet_file_larger_than_the_memory(tmp_path: Path) -> None:
     both, total = table.counts([("a", "b"), ()])
     assert np.array_equal(both.cells, pairs["c"]) and np.array_equal(both.values, pairs["k"])
     assert total.values.tolist() == [table.rows()] == [5_000_000]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_files_larger_than_the_memory_of_which_every_column_is_needed(kind: str, tmp_path: Path) -> None:
+    path, many = tmp_path / f"wide.{kind}", 1_000_000 if kind == "parquet" else 2_000_000
+    drawn = np.random.default_rng(0).integers(0, 50, (12, many))
+    wide = pa.table({f"a{place}": column for place, column in enumerate(drawn)})
+    if kind == "parquet":
+        pq.write_table(wide, path, compression="none", use_dictionary=False, row_group_size=200_000)
+    else:
+        csv.write_csv(wide, path)
+    assert path.stat().st_size > 64 * 2**20
+    table = read(path, schema={f"a{place}": 50 for place in range(12)}, memory="64MB")
+    found = table.count(("a3", "a7"))
+    assert np.array_equal(found.dense(2500), np.bincount(drawn[3] * 50 + drawn[7], minlength=2500))
+
+
+def test_too_little_memory_is_said_to_be_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    import duckdb
+
+    from discreet.data import source
+
+    def starving() -> None:
+        raise duckdb.OutOfMemoryException("canary")
+
+    with pytest.raises(BadData, match="give more with --memory"):
+        source.veiled(starving, "The rows cannot be read.")
 
 
 @pytest.mark.parametrize("wrong", ["lots", "10MB", "", -3, 0, True, "2 GB GB", 2.5])
