@@ -114,6 +114,21 @@ def test_error_falls_with_budget(table: Table, which: str) -> None:
     assert mean_error(20.0) < mean_error(0.05)
 
 
+def test_noise_on_more_cells_than_can_be_held_lists_what_stands_out(tmp_path: Path) -> None:
+    sizes = {f"a{at}": 500 for at in range(4)}
+    rows = np.random.default_rng(0).integers(0, 3, (3000, 4))
+    table = read(pa.table({name: rows[:, at] for at, name in enumerate(sizes)}), schema=sizes)
+    made = release(table, "all:3", epsilon=5.0, mechanism="gaussian", seed=0, out=tmp_path / "out")
+    assert made.workload.size == 4 * 500**3
+    found = errors(made.answers, table, made.workload, made.schema)
+    assert 0 < found.max_error < 0.05
+    again = Release.open(tmp_path / "out")
+    assert same_answers(made, again)
+    assert [m.least for m in again.measurements] == [m.least for m in made.measurements] != [None] * 4
+    with pytest.raises(DiscreetError, match="was not measured"):
+        again.answer("a0=1")
+
+
 @pytest.mark.parametrize("which", ["gaussian", "gaussian-paper"])
 def test_a_huge_budget_reproduces_the_counts(table: Table, which: str) -> None:
     made = make(table, which, epsilon=1e6)

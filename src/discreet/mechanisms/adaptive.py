@@ -24,6 +24,8 @@ from discreet.queries.answers import Answers
 from discreet.queries.threshold import Attributes, Query
 from discreet.queries.workload import Workload
 
+EVERYTHING = "measure every marginal"
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -133,9 +135,7 @@ def measure_everything(
 ) -> list[Measurement]:
     """Measure every marginal that a workload needs, by its weights, or a cover of them."""
     needed = workload.marginals if order is None else cover(workload.marginals, order)
-    return curator.measure(
-        list(needed), rho=rho, weights=list(needed.values()), priced=priced, label="measure every marginal"
-    )
+    return curator.measure(list(needed), rho=rho, weights=list(needed.values()), priced=priced, label=EVERYTHING)
 
 
 def _selected(

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from discreet.mechanisms.adaptive import Outcome, measure_everything
+from discreet.mechanisms.adaptive import EVERYTHING, Outcome, measure_everything
 from discreet.models.noisy import NoisyCounts
 from discreet.privacy.curator import Curator
+from discreet.privacy.measurement import MOST_CELLS
 from discreet.queries.answers import Zeros
 from discreet.queries.workload import Workload
 
@@ -23,6 +24,13 @@ def all_zero(curator: Curator) -> Outcome:
 
 
 def gaussian(curator: Curator, workload: Workload, *, rho: Fraction, priced: str = "jointly") -> Outcome:
-    """Measure every marginal the workload needs, and publish the noisy counts as they are."""
-    measured = measure_everything(curator, workload, rho=rho, priced=priced)
+    """Measure every marginal the workload needs, and publish the noisy counts as they are.
+
+    Where there are too many cells to hold, only counts that stand out of the noise are listed, and others are zero.
+    """
+    needed = workload.marginals
+    if priced == "jointly" and sum(workload.domain.project(subset).size for subset in needed) > MOST_CELLS:
+        measured = curator.measure_sparse(list(needed), rho=rho, weights=list(needed.values()), label=EVERYTHING)
+    else:
+        measured = measure_everything(curator, workload, rho=rho, priced=priced)
     return Outcome(NoisyCounts(curator.domain, curator.total, measured), measured)

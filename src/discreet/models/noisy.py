@@ -25,23 +25,30 @@ class NoisyCounts(Answers):
     def __init__(self, domain: Domain, total: int, measurements: Sequence[Measurement]) -> None:
         self.domain = domain
         self.total = total
-        self._measured = {found.threshold.attributes: found.counts for found in measurements}
+        self._whole = {found.threshold.attributes: found.counts for found in measurements if found.cells is None}
+        self._listed = {
+            found.threshold.attributes: Sparse(found.cells, found.counts)
+            for found in measurements
+            if found.cells is not None
+        }
 
     def units(self, attributes: Attributes) -> Sparse:
-        """Answers to one marginal, in units of 1/GRID of a row; they may be negative."""
+        """Answers to one marginal, in units of 1/GRID of a row; they may be negative. What is not listed is zero."""
+        if attributes in self._listed:
+            return self._listed[attributes].times(GRID)
         return Sparse.from_dense(self._counts(attributes) * GRID)
 
     def _counts(self, attributes: Attributes) -> Ints:
-        if attributes in self._measured:
-            return self._measured[attributes]
-        covering = [known for known in self._measured if set(attributes) <= set(known)]
+        if attributes in self._whole:
+            return self._whole[attributes]
+        covering = [known for known in self._whole if set(attributes) <= set(known)]
         if not covering:
             raise BadWorkload(
                 f"{' x '.join(attributes)} was not measured, and this mechanism has no model to answer it from. "
                 "Ask for a marginal of the release's workload, or release with --mechanism rap."
             )
         smallest = min(covering, key=lambda known: self.domain.project(known).size)
-        full = self._measured[smallest].reshape(self.domain.project(smallest).sizes)
+        full = self._whole[smallest].reshape(self.domain.project(smallest).sizes)
         away = tuple(axis for axis, name in enumerate(smallest) if name not in attributes)
         summed: Ints = full.sum(axis=away).reshape(-1)
         return summed

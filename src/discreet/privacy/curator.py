@@ -18,7 +18,7 @@ from discreet import _check
 from discreet.data.domain import Domain
 from discreet.data.sparse import Piece, Run, Sparse
 from discreet.errors import BadSetting, BadWorkload
-from discreet.privacy import noise
+from discreet.privacy import noise, rare
 from discreet.privacy.budget import Budget
 from discreet.privacy.entropy import Entropy
 from discreet.privacy.event import DrawsEvent, GaussianEvent, SelectionEvent
@@ -27,6 +27,7 @@ from discreet.privacy.measurement import Measurement, NoisyMaximum, require_meas
 from discreet.privacy.neighbours import Neighbours
 from discreet.privacy.noise import DiscreteGaussian
 from discreet.privacy.select import Scores, select
+from discreet.privacy.shares import SELECTION_GRID, grid_of, shares, whole_weights
 from discreet.progress import SILENT, Progress
 from discreet.queries.answers import GRID, Answers, differences
 from discreet.queries.expand import Lookup
@@ -37,14 +38,8 @@ Ints = NDArray[np.int64]
 Signed = tuple[Query, int]
 """A query, and in which direction."""
 
-SELECTION_GRID = 2**4
-"""Scores are whole multiples of 1/SELECTION_GRID of a row, so that many queries share each score.
-
-The tables of thresholds with r < k are dense: with any of those in a workload, scores are whole rows.
-"""
-
-_FINEST_WEIGHT = 2**10
-"""Weights of a workload are rounded to multiples of the largest divided by this (at least one of them)."""
+SURVIVORS = 2**12
+"""Cells of a marginal that are listed though they hold nothing but noise, on average."""
 
 PRICES = ("jointly", "singly")
 """How cells measured together are priced: by what one person can change in all of them, or each on its own."""
@@ -151,14 +146,59 @@ class Curator:
         require_measurable(self.domain, marginals)
         joint, single = self.neighbours.marginal_squared, self.neighbours.single**2
         costs = [joint if priced == "jointly" else single * size for size in sizes]
-        shares = _shares(weights, costs)
-        sigmas = [cost / (2 * Fraction(rho) * share) for cost, share in zip(costs, shares, strict=True)]
+        parts = shares(weights, costs)
+        sigmas = [cost / (2 * Fraction(rho) * share) for cost, share in zip(costs, parts, strict=True)]
         self._charge_gaussian(zip(costs, sigmas, strict=True), label)
         self._read(marginals)
         return [
             Measurement(Threshold(attributes), None, self._noisy(attributes, size, sigma), sigma)
             for attributes, size, sigma in zip(marginals, sizes, sigmas, strict=True)
         ]
+
+    def measure_sparse(
+        self,
+        marginals: Sequence[Attributes],
+        *,
+        rho: Fraction,
+        weights: Sequence[float] | None = None,
+        label: str = "marginals",
+    ) -> list[Measurement]:
+        """Count whole marginals of any size and add noise to every cell, but list only what stands out.
+
+        Privacy:
+            That of `measure`, followed by leaving out every noisy count below `least`, cell by cell, which is
+            post-processing. `least` is public: from the scale of the noise and the number of cells, such that about
+            `SURVIVORS` cells of nothing but noise are listed. Noise on the zeros is not drawn one by one but has that
+            very distribution (`discreet.privacy.rare`), and cells leave sorted, whether they were zeros or not.
+
+        Args:
+            marginals: Public; distinct, attributes in the domain's order.
+            rho: Loss to spend.
+            weights: How much an error on each marginal matters; equal by default.
+            label: What the ledger calls this step.
+        """
+        _check.positive("rho", rho)
+        if not marginals or len(set(marginals)) != len(marginals):
+            raise BadWorkload("Measure at least one marginal, and each only once.")
+        sizes = [self.domain.project(attributes).size for attributes in marginals]
+        cost = self.neighbours.marginal_squared
+        parts = shares(weights, [cost] * len(sizes))
+        noises = [DiscreteGaussian(cost / (2 * Fraction(rho) * share)) for share in parts]
+        bounds = [
+            noise.quantile(each, 1 - Fraction(SURVIVORS, max(size, 2 * SURVIVORS))) + 1
+            for each, size in zip(noises, sizes, strict=True)
+        ]
+        for each, least in zip(noises, bounds, strict=True):
+            noise.tail_bits(each, least)  # refuses a scale that cannot be drawn this way
+        self._charge_gaussian([(cost, each.sigma_squared) for each in noises], label)
+        self._read(marginals)
+        self._progress.stage(f"{label} ({sum(sizes):,} cells)", len(marginals))
+        measured = []
+        for at, (attributes, size, each, least) in enumerate(zip(marginals, sizes, noises, bounds, strict=True)):
+            self._progress.step(at)
+            cells, counts = self._standing_out(attributes, size, each, least)
+            measured.append(Measurement(Threshold(attributes), cells, counts, each.sigma_squared, least))
+        return measured
 
     def measure_queries(
         self, queries: Sequence[Query], *, rho: Fraction, priced: str = "jointly", label: str = "queries"
@@ -227,8 +267,8 @@ class Curator:
         if picks > workload.size - len(excluded):
             raise BadSetting(f"{picks} queries cannot be picked from {workload.size - len(excluded):,}.")
         epsilon = root_below(8 * Fraction(rho) / picks)
-        weights = _whole_weights(workload.weights)
-        grid = _grid(workload)
+        weights = whole_weights(workload.weights)
+        grid = grid_of(workload)
         exponent = epsilon / (2 * self.neighbours.single * grid * max(weights))
         self.budget.charge(SelectionEvent(picks, epsilon), label)
         self._read(workload.marginals)
@@ -259,8 +299,8 @@ class Curator:
         _check.positive("rho", rho)
         _check.whole("picks", picks)
         epsilon = root_below(8 * Fraction(rho) / picks)
-        weights = _whole_weights(workload.weights)
-        grid = _grid(workload)
+        weights = whole_weights(workload.weights)
+        grid = grid_of(workload)
         exponent = epsilon / (2 * self.neighbours.single * grid * max(weights))
         self.budget.charge(DrawsEvent(picks, epsilon), label)
         self._read(workload.marginals)
@@ -308,7 +348,7 @@ class Curator:
         _check.whole("picks", picks)
         if picks > len(marginals) or len(set(marginals)) != len(marginals):
             raise BadWorkload(f"{picks} marginals cannot be picked from {len(set(marginals))} distinct ones.")
-        whole = _whole_weights(weights or [1.0] * len(marginals))
+        whole = whole_weights(weights or [1.0] * len(marginals))
         off = [round(rows * SELECTION_GRID) for rows in handicaps or [0.0] * len(marginals)]
         epsilon = root_below(8 * Fraction(rho) / picks)
         exponent = epsilon / (2 * self.neighbours.marginal_absolute * SELECTION_GRID * max(whole))
@@ -365,6 +405,19 @@ class Curator:
         drawn[exact.cells] += exact.values
         return drawn
 
+    def _standing_out(
+        self, attributes: Attributes, size: int, added: DiscreteGaussian, least: int
+    ) -> tuple[Ints, Ints]:
+        exact = self._counts[attributes]
+        counts = exact.values + noise.draw(added, len(exact.cells), self._entropy)
+        kept = counts >= least
+        ranks, values = rare.exceeding(added, size - len(exact.cells), least, self._entropy)
+        # Before the j-th cell c_j that is not zero lie c_j - j zeros.
+        zeros = ranks + np.searchsorted(exact.cells - np.arange(len(exact.cells)), ranks, side="right")
+        cells = np.concatenate([exact.cells[kept], zeros])
+        order = np.argsort(cells)
+        return cells[order], np.concatenate([counts[kept], values])[order]
+
     def _noisy_queries(self, threshold: Threshold, cells: Ints, sigma_squared: Fraction) -> Measurement:
         counts = noise.draw(DiscreteGaussian(sigma_squared), len(cells), self._entropy)
         counts += at_cells(threshold, cells, self.domain, lambda subset, part: self._counts[subset].at(part))
@@ -373,23 +426,3 @@ class Curator:
     def _in_units(self, grid: int) -> Lookup:
         """Exact counts, in units of 1/grid of a row."""
         return lambda attributes: self._counts[attributes].times(grid)
-
-
-def _whole_weights(weights: Sequence[float]) -> list[int]:
-    """Weights as integers in proportion, up to rounding; all 1 where they are equal."""
-    rounded = [max(1, round(weight / max(weights) * _FINEST_WEIGHT)) for weight in weights]
-    return rounded if len(set(rounded)) > 1 else [1] * len(rounded)
-
-
-def _grid(workload: Workload) -> int:
-    """The grid on which scores lie."""
-    return SELECTION_GRID if all(threshold.is_marginal for threshold in workload) else 1
-
-
-def _shares(weights: Sequence[float] | None, costs: Sequence[int]) -> list[Fraction]:
-    """Shares of the budget that sum to one: in proportion to weight and cost, so equal weights mean equal noise."""
-    exact = [Fraction(1)] * len(costs) if weights is None else [Fraction(weight) for weight in weights]
-    if len(exact) != len(costs) or min(exact) <= 0:
-        raise BadSetting("There must be one positive weight for each marginal.")
-    priced = [weight * cost for weight, cost in zip(exact, costs, strict=True)]
-    return [share / sum(priced) for share in priced]

@@ -26,12 +26,15 @@ class Measurement:
         cells: Which of its queries, or None for all of them in order (a marginal measured whole).
         counts: Integer counts plus noise; they may be negative.
         sigma_squared: Parameter of the discrete Gaussian noise.
+        least: Where a whole marginal was measured but small noisy counts are not listed: every noisy count of at least
+            this is, in `cells`. None where nothing was left out.
     """
 
     threshold: Threshold
     cells: NDArray[np.int64] | None
     counts: NDArray[np.int64]
     sigma_squared: Fraction
+    least: int | None = None
 
 
 @dataclass(frozen=True)

@@ -125,6 +125,23 @@ def draw(noise: Noise, size: int, entropy: Entropy) -> Ints:
     return out
 
 
+def decide(noise: Noise, words: NDArray[np.uint64], entropy: Entropy) -> Ints:
+    """Draws of which the first 64 bits of U are given; further bits come from the entropy where they are needed."""
+    return _Table.of(noise).look_up(words, entropy)
+
+
+def tail_bits(noise: Noise, least: int) -> int:
+    """The most bits j with 2^-j >= P(X >= least), certified: a draw reaches `least` only if U begins with j ones."""
+    if noise.spread > WIDEST_TABLE:
+        raise BadSetting(f"Noise this wide (deviation {noise.spread:,.0f} rows) has no table: spend more on it.")
+    word = 2 * WORD
+    first, floors = _cumulative(noise, word)
+    if least <= first:
+        return 0
+    below = floors[least - 1 - first] if least - 1 - first < len(floors) else (1 << word) - 1
+    return word - ((1 << word) - below).bit_length()  # P(X >= least) < 2^word - floor, over 2^word
+
+
 def quantile(noise: Noise, probability: Fraction) -> int:
     """The least x with P(X <= x) >= probability, certified; for very wide noise at most a hair above it.
 

@@ -322,6 +322,7 @@ def _describe(found: Measurement) -> dict[str, Any]:
         "r": found.threshold.r,
         "queries": len(found.counts),
         "whole": found.cells is None,
+        "least": found.least,
         "sigma_squared": str(found.sigma_squared),
     }
 
@@ -353,6 +354,7 @@ def _read_measurements(described: list[dict[str, Any]], path: Path) -> list[Meas
                 None if entry["whole"] else cells[start:stop],
                 counts[start:stop],
                 Fraction(entry["sigma_squared"]),
+                entry.get("least"),
             )
         )
         start = stop

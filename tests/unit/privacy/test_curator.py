@@ -61,6 +61,8 @@ def test_every_verb_charges_what_it_was_asked_to_spend(relation: str, rows_per_p
     curator.select_marginals(list(WORKLOAD.marginals), against=Zeros(DOMAIN, curator.total), picks=2, rho=TENTH)
     spent = curator.budget.spent - before
     assert 6 * TENTH - Fraction(1, 10**9) < spent <= 6 * TENTH
+    curator.measure_sparse([("age",), ("age", "sex")], rho=TENTH, weights=[1, 2.5])
+    assert curator.budget.spent - before - spent == TENTH
 
 
 def test_a_refused_charge_reads_nothing() -> None:
