@@ -27,8 +27,7 @@ workloads of 64 and 256 marginals (but for `rule`), most schedules (T, K), and A
 `--quick` there are more cells; `--full` has the papers' constants and their whole grid.
 
 How these runs came about: `drift` was given 4 seeds, looked at, and then 8, so its intervals are a little optimistic.
-`rap`'s cells on ADULT were run before its tiles were made lower, which changes nothing there but the draws; those of
-`rule` before its fit leaned to a first guess ([rap.md](rap.md)), on an earlier quick grid.
+`rap`'s cells on ADULT were run before its tiles were made lower, which changes nothing there but the draws.
 Seconds were measured on a shared machine, some runs were halted for minutes in between, and two ran at once: do not
 read them as speed.
 """
