@@ -30,37 +30,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from discreet.data.domain import Domain
 from discreet.data.encode import decode
 from discreet.data.schema import Schema
 from discreet.errors import BadLedger, BadRelease
-from discreet.models.noisy import NoisyCounts
-from discreet.models.relaxed import PRECISION, RelaxedRows
-from discreet.models.rounded import Codes, RoundedRows
-from discreet.models.support import Support
-from discreet.models.weighted import WHOLE, WeightedRows
 from discreet.privacy.ledger import Charge, Ledger, Limit, read_file, total_of
-from discreet.privacy.measurement import Measurement
 from discreet.privacy.neighbours import Neighbours
 from discreet.progress import SILENT, Progress
+from discreet.publish import files
 from discreet.publish.certificate import Certificate
 from discreet.publish.release import Guarantee, Release
-from discreet.publish.tables import MOST_ANSWERS, answer_batches
+from discreet.publish.tables import MOST_ANSWERS
 from discreet.queries import parse
-from discreet.queries.answers import Answers, Zeros
 from discreet.queries.outlook import Outlook
-from discreet.queries.threshold import Threshold
 
 FORMAT = 1
-_FLUSH = 2**20
 _VERSIONS = ("discreet", "numpy", "jax", "duckdb", "ibis-framework", "pyarrow")
-_KINDS = {
-    RelaxedRows: "relaxed-rows",
-    WeightedRows: "weighted-rows",
-    RoundedRows: "rounded-rows",
-    NoisyCounts: "noisy-counts",
-    Zeros: "zeros",
-}
 
 
 @dataclass(frozen=True)
@@ -159,15 +143,12 @@ def write(release: Release, path: Path, progress: Progress = SILENT) -> None:
     if release.codes is not None:
         rows = decode(release.codes, release.schema, generator=np.random.default_rng(len(release.codes)))
         pq.write_table(rows, path / "synthetic.parquet", compression="zstd")
-        _write_codes(release.codes, release.domain, path / "codes.parquet")
+        files.write_codes(release.codes, release.domain, path / "codes.parquet")
     if release.measurements:
-        _write_measurements(release.measurements, path / "measurements.parquet")
-    if isinstance(release.answers, RelaxedRows):
-        _write_model(release.answers, path / "model.parquet")
-    if isinstance(release.answers, WeightedRows):
-        _write_weights(release.answers, path / "model.parquet")
+        files.write_measurements(release.measurements, path / "measurements.parquet")
+    files.write_model(release.answers, path / "model.parquet")
     if release.workload.size <= MOST_ANSWERS:
-        _write_answers(release, path / "answers.parquet")
+        files.write_answers(release, path / "answers.parquet")
     _write_json(path / "release.json", to_json(release))
     (path / "report.html").write_text(render(release), encoding="utf-8")
 
@@ -199,13 +180,13 @@ def to_json(release: Release) -> dict[str, Any]:
         "noise_seed": release.noise_seed,
         "queries": release.workload.size,
         "total": release.answers.total,
-        "answers_from": _KINDS[type(release.answers)],
+        "answers_from": files.KINDS[type(release.answers)],
         "synthetic_rows": 0 if release.codes is None else len(release.codes),
         "omitted": omitted,
         "schema": release.schema.to_json(),
         "workload": release.workload.to_json(),
         "history": None if release.outlook is None else release.outlook.to_json(),
-        "measurements": [_describe(found) for found in release.measurements],
+        "measurements": [files.describe(found) for found in release.measurements],
         "ledger": [charge.to_json() for charge in release.charges],
         "notes": release.notes,
         "versions": _versions(),
@@ -219,9 +200,9 @@ def load(path: Path) -> Release:
         schema = Schema.load(described["schema"])
         guarantee = described["guarantee"]
         neighbours = Neighbours(**guarantee["neighbours"])
-        measurements = _read_measurements(described["measurements"], path / "measurements.parquet")
+        measurements = files.read_measurements(described["measurements"], path / "measurements.parquet")
         certificate = described["certificate"]
-        codes = _read_codes(schema.domain, path / "codes.parquet")
+        codes = files.read_codes(schema.domain, path / "codes.parquet")
         return Release(
             mechanism=described["mechanism"],
             settings=described["settings"],
@@ -235,7 +216,7 @@ def load(path: Path) -> Release:
                 neighbours,
             ),
             charges=tuple(Charge.from_json(entry) for entry in described["ledger"]),
-            answers=_read_answers(described, schema.domain, measurements, codes, path),
+            answers=files.read_answers(described, schema.domain, measurements, codes, path),
             measurements=measurements,
             codes=codes,
             certificate=None if certificate is None else Certificate(**certificate),
@@ -291,140 +272,6 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 def _write_json(path: Path, content: dict[str, Any]) -> None:
     path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def _write_answers(release: Release, path: Path) -> None:
-    writer: pq.ParquetWriter | None = None
-    held: list[pa.Table] = []
-    try:
-        for batch in answer_batches(release.answers, release.schema, release.workload):
-            held.append(batch)
-            if sum(len(table) for table in held) >= _FLUSH:
-                writer = _flush(writer, held, path)
-        writer = _flush(writer, held, path)
-    finally:
-        if writer is not None:
-            writer.close()
-
-
-def _flush(writer: pq.ParquetWriter | None, held: list[pa.Table], path: Path) -> pq.ParquetWriter | None:
-    if held:
-        table = pa.concat_tables(held).unify_dictionaries()
-        writer = writer or pq.ParquetWriter(path, table.schema, compression="zstd")
-        writer.write_table(table)
-        held.clear()
-    return writer
-
-
-def _describe(found: Measurement) -> dict[str, Any]:
-    return {
-        "attributes": list(found.threshold.attributes),
-        "r": found.threshold.r,
-        "queries": len(found.counts),
-        "whole": found.cells is None,
-        "least": found.least,
-        "sigma_squared": str(found.sigma_squared),
-    }
-
-
-def _write_measurements(measurements: list[Measurement], path: Path) -> None:
-    schema = pa.schema([("measurement", pa.int32()), ("cell", pa.int64()), ("count", pa.int64())])
-    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-        for number, found in enumerate(measurements):
-            cells = np.arange(len(found.counts)) if found.cells is None else found.cells
-            columns = [
-                pa.array(np.full(len(cells), number, dtype=np.int32)),
-                pa.array(cells),
-                pa.array(found.counts),
-            ]
-            writer.write_table(pa.Table.from_arrays(columns, schema=schema))
-
-
-def _read_measurements(described: list[dict[str, Any]], path: Path) -> list[Measurement]:
-    if not described:
-        return []
-    table = pq.read_table(path)
-    cells, counts = table["cell"].to_numpy(), table["count"].to_numpy()
-    found, start = [], 0
-    for entry in described:
-        stop = start + entry["queries"]
-        found.append(
-            Measurement(
-                Threshold(entry["attributes"], entry["r"]),
-                None if entry["whole"] else cells[start:stop],
-                counts[start:stop],
-                Fraction(entry["sigma_squared"]),
-                entry.get("least"),
-            )
-        )
-        start = stop
-    return found
-
-
-def _write_model(model: RelaxedRows, path: Path) -> None:
-    columns = {}
-    for name, size in zip(model.domain.attributes, model.domain.sizes, strict=True):
-        flat = pa.array(np.ascontiguousarray(model.block(name).T).reshape(-1))
-        columns[name] = pa.FixedSizeListArray.from_arrays(flat, size)
-    table = pa.table(columns).replace_schema_metadata({"shares_of": str(1 << PRECISION)})
-    pq.write_table(table, path, compression="zstd")
-
-
-def _read_answers(
-    described: dict[str, Any], domain: Domain, measurements: list[Measurement], codes: Codes | None, path: Path
-) -> Answers:
-    total, kind = described["total"], described["answers_from"]
-    if kind == "zeros":
-        return Zeros(domain, total)
-    if kind == "noisy-counts":
-        return NoisyCounts(domain, total, measurements)
-    if kind == "rounded-rows":
-        if codes is None:
-            raise BadRelease(f"{path} is damaged: codes.parquet, which holds its answers, is missing.")
-        return RoundedRows(domain, total, codes)
-    if kind == "weighted-rows":
-        return _read_weights(domain, total, path / "model.parquet")
-    table = pq.read_table(path / "model.parquet")
-    blocks = [
-        table[name].combine_chunks().flatten().to_numpy().reshape(-1, size).T
-        for name, size in zip(domain.attributes, domain.sizes, strict=True)
-    ]
-    return RelaxedRows(domain, total, np.concatenate(blocks))
-
-
-def _write_weights(model: WeightedRows, path: Path) -> None:
-    """Rows with a weight: their codes, and as the last column their shares of a whole."""
-    kept = np.flatnonzero(model.shares)
-    codes = model.domain.unravel(kept) if model.support.codes is None else model.support.codes[kept]
-    name = "weight"
-    while name in model.domain:
-        name += "_"
-    table = pa.table({**_columns(codes, model.domain), name: model.shares[kept]})
-    pq.write_table(table.replace_schema_metadata({"shares_of": str(WHOLE)}), path, compression="zstd")
-
-
-def _read_weights(domain: Domain, total: int, path: Path) -> WeightedRows:
-    table = pq.read_table(path)
-    return WeightedRows(total, Support(domain, _codes_in(table, domain)), table.columns[-1].to_numpy())
-
-
-def _write_codes(codes: Codes, domain: Domain, path: Path) -> None:
-    pq.write_table(pa.table(_columns(codes, domain)), path, compression="zstd")
-
-
-def _columns(codes: Codes, domain: Domain) -> dict[str, Any]:
-    return {
-        name: codes[:, at].astype(np.min_scalar_type(size - 1))
-        for at, (name, size) in enumerate(zip(domain.attributes, domain.sizes, strict=True))
-    }
-
-
-def _read_codes(domain: Domain, path: Path) -> Codes | None:
-    return _codes_in(pq.read_table(path), domain) if path.is_file() else None
-
-
-def _codes_in(table: pa.Table, domain: Domain) -> Codes:
-    return np.stack([table[name].to_numpy().astype(np.int64) for name in domain], axis=1)
 
 
 def _versions() -> dict[str, str]:

@@ -16,7 +16,7 @@ from tests.readable import SCHEMA, small_rows, small_table
 
 import discreet
 from discreet.errors import BadData, BadLedger, BadRelease, BadSetting, BadWorkload
-from discreet.mechanisms import cover, rap
+from discreet.mechanisms import answering, cover, rap
 from discreet.models.relaxed import RelaxedRows
 from discreet.models.rounded import RoundedRows
 from discreet.publish import store
@@ -154,7 +154,7 @@ def test_workloads_beyond_the_limits_are_refused_before_anything_is_charged(tmp_
     refused: list[tuple[str, dict[str, object], str]] = [
         ("rap", {"answers": "relaxed"}, "relaxed rows can score"),
         ("rap", {"order": 3}, "can be measured whole"),
-        ("gaussian", {}, "can be measured whole"),
+        ("gaussian-paper", {}, "can be measured whole"),
     ]
     for mechanism, settings, says in refused:
         with pytest.raises(BadWorkload, match=says):
@@ -190,7 +190,7 @@ def test_large_thresholds_are_answered_by_rounded_rows(monkeypatch: pytest.Monke
     asked = "1 of (sex, age)"
     settings: dict[str, Any] = {"epsilon": 2.0, "rows": 20, "seed": 0}
     assert isinstance(discreet.release(small_table(50), asked, **settings).answers, RelaxedRows)
-    monkeypatch.setattr(rap, "_MOST_DENSE", 5)
+    monkeypatch.setattr(answering, "_MOST_DENSE", 5)
     assert isinstance(discreet.release(small_table(50), asked, **settings).answers, RoundedRows)
     assert isinstance(discreet.release(small_table(50), "sex, age", **settings).answers, RelaxedRows)
     with pytest.raises(BadWorkload, match="Leave out --set answers=relaxed"):
