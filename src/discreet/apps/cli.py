@@ -55,6 +55,7 @@ _EVALUATE_EXAMPLES = """\
 examples:
   discreet evaluate release --data people.csv
   discreet evaluate release --data people.csv --future asked-since.json
+  discreet evaluate release --data people.csv --predict income --holdout other-people.csv
 """
 
 _ANSWER_EXAMPLES = """\
@@ -292,6 +293,15 @@ def _evaluate(commands: Commands[_Parser]) -> None:
     parser.add_argument("--workload", metavar="W", help="default: the release's own")
     parser.add_argument(
         "--future", metavar="FILE", help="queries asked since (JSON, as for --history): their error too"
+    )
+    parser.add_argument(
+        "--predict",
+        metavar="ATTRIBUTE",
+        help="what a classifier is trained to predict (default: the last attribute of 2 to 10 values; none: no such "
+        "comparison)",
+    )
+    parser.add_argument(
+        "--holdout", metavar="FILE", help="true rows the release was not made from, to test it on (default: a quarter)"
     )
     parser.add_argument("--workload-seed", type=int, default=0, metavar="N", help="for random:k:m (%(default)s)")
     parser.add_argument("--json", action="store_true", help="print JSON")

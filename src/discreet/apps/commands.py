@@ -8,10 +8,12 @@ import time
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from discreet.apps.console import Console
+from discreet.compare.downstream import Downstream, usual_target
 from discreet.compare.errors import evaluate as compare
 from discreet.confidence import Mean
 from discreet.data import population
@@ -148,7 +150,16 @@ def evaluate(arguments: Namespace) -> None:
     asked = None
     if arguments.workload:
         asked = parse.workload(arguments.workload, opened.domain, seed=arguments.workload_seed)
-    found = compare(opened, table, asked, future=arguments.future, progress=console)
+    holdout = None if arguments.holdout is None else read(arguments.holdout, schema=opened.schema)
+    found = compare(
+        opened,
+        table,
+        asked,
+        future=arguments.future,
+        predict=_target(arguments, opened),
+        holdout=holdout,
+        progress=console,
+    )
     console.close()
     if arguments.json:
         print(json.dumps(found, ensure_ascii=False))
@@ -157,9 +168,28 @@ def evaluate(arguments: Namespace) -> None:
     _print_errors(found)
     if "future" in found:
         _print_future(found["future"])
+    if "downstream" in found:
+        _print_downstream(Downstream(**found["downstream"]))
     print("Worst answers:")
     for worst in found["worst"]:
         print(f"  {worst['error']:.5f}  true {worst['truth']:.5f}  published {worst['answer']:.5f}  {worst['query']}")
+
+
+def _target(arguments: Namespace, opened: Release) -> str | None:
+    """What a classifier should predict: as asked, or the usual one where everything for it is there."""
+    if arguments.predict is not None:
+        return None if arguments.predict == "none" else str(arguments.predict)
+    if opened.codes is None or find_spec("sklearn") is None:
+        return None
+    return usual_target(opened.domain)
+
+
+def _print_downstream(found: Downstream) -> None:
+    tested = f"{found.tested:,} rows " + ("held out" if found.held_out else "that the release was made from too")
+    print(f"A classifier that predicts {found.target} is right on this share of {tested}:")
+    print(f"  trained on synthetic rows  {found.trained_on_synthetic:.3f}")
+    print(f"  trained on true rows       {found.trained_on_true:.3f}")
+    print(f"  most frequent value        {found.most_frequent:.3f}")
 
 
 def report(arguments: Namespace) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from discreet.data.schema import Schema
 from discreet.data.sparse import Piece, Sparse
 from discreet.data.table import Table
-from discreet.errors import BadData
+from discreet.errors import BadData, BadSetting
 from discreet.progress import SILENT, Progress
 from discreet.publish.release import Release
 from discreet.queries import parse
@@ -63,13 +63,19 @@ def evaluate(
     workload: WorkloadLike | None = None,
     *,
     future: HistoryLike | None = None,
+    predict: str | None = None,
+    holdout: Table | None = None,
     progress: Progress = SILENT,
 ) -> dict[str, Any]:
     """Compare a release with the true table: `max_error`, ..., and `rows_max_error`, ... for its synthetic rows.
 
     With `future`, queries that the release was not made from, in the form of a history, there is also `future`:
-    see `discreet.compare.future`. Not private: keep the result on the owner's side.
+    see `discreet.compare.future`. With `predict`, an attribute, there is also `downstream`: how well a classifier does
+    that was trained on synthetic rows, tested on `holdout` or on part of the table, see `discreet.compare.downstream`.
+    Not private: keep the result on the owner's side.
     """
+    if predict is None and holdout is not None:
+        raise BadSetting("Rows are held out to test a classifier: say which attribute it is to predict.")
     asked_later = None if future is None else History.read(future, release.domain)
     if table.domain != release.domain:
         raise BadData("The table's domain is not the release's: use the schema that the release was made with.")
@@ -89,6 +95,11 @@ def evaluate(
 
         later = future_errors(release.answers, table, release.workload, asked_later, progress=progress)
         found["future"] = later.to_json()
+    if predict is not None:
+        from discreet.compare.downstream import downstream
+
+        progress.stage(f"training classifiers for {predict}")
+        found["downstream"] = downstream(release, table, predict, holdout=holdout).to_json()
     return found
 
 
