@@ -252,7 +252,7 @@ def experiment(arguments: Namespace) -> None:
         )
         console.close()
     text = (folder / "claim.md").read_text(encoding="utf-8")
-    print("\n".join(line for line in text.splitlines() if line.startswith(("## Finding", "- **Here"))))
+    print("\n".join(line for line in text.splitlines() if line.startswith(("## Finding", "- **Here", "|"))))
     print(f"Wrote {folder / 'claim.md'} and its pictures. These are errors against the truth: NOT private.")
 
 

@@ -18,6 +18,7 @@ NAMES = {
     "drift": "future error when what people ask about drifts",
     "training": "training loss, present and future error along the fit",
     "oversampling": "error of synthetic rows by how many are drawn from each relaxed row",
+    "family": "every mechanism beside every other: errors, time and memory",
     "fiveway": "3-way and 5-way marginals and 1-of-3 thresholds by epsilon",
 }
 

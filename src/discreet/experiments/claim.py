@@ -12,7 +12,7 @@ import numpy as np
 
 from discreet.confidence import CONFIDENCE, student_quantile
 from discreet.experiments.chart import grouped
-from discreet.experiments.experiment import SIZES, Experiment, Row
+from discreet.experiments.experiment import SIZES, Cell, Experiment, Row
 from discreet.experiments.record import Entry, key_of, rows
 from discreet.experiments.trial import PUBLISHED
 
@@ -129,6 +129,8 @@ def render(experiment: Experiment, entries: Sequence[Entry], pictures: Sequence[
     finished = rows(list(entries))
     parts = [f"# {experiment.title}", f"*{experiment.name}*: {experiment.source}."]
     parts += [f"![{name}]({name}.svg)" for name in pictures]
+    tables = experiment.tables(finished) if finished else {}
+    parts += [f"## {title}\n\n{table.strip()}" for title, table in tables.items()]
     for number, finding in enumerate(findings(experiment, finished), start=1):
         parts.append(
             f"## Finding {number}, {finding.dataset}: {finding.verdict}\n\n- **{finding.whose}:** {finding.paper}\n"
@@ -189,6 +191,8 @@ def _account(experiment: Experiment, entries: Sequence[Entry]) -> list[str]:
     if size in SIZES and size != "full":
         told.append("The papers' whole grid is `--full`.")
     told += [f"Refused in {many} cells: {text}" for text, many in refused.items()]
+    late = [Cell(entry["dataset"], entry["setting"], entry["seed"]) for entry in entries if entry.get("unfinished")]
+    told += [f"Unfinished after {experiment.minutes:g} minutes: {cell}." for cell in late]
     commits = sorted({str(entry["commit"]) for entry in entries})
     versions = ", ".join(f"{name} {number}" for name, number in entries[-1]["versions"].items())
     told.append(f"Commit {', '.join(commits)}; {versions}.")

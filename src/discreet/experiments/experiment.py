@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -57,6 +57,10 @@ class Experiment:
         pictures: SVG files by name, from the finished cells; the first is the one to show.
         findings: What the paper says, and what the finished cells say.
         remarks: Why our numbers may differ from the paper's.
+        tables: Tables for claim.md by title, from the finished cells.
+        datasets: Which tables a grid of each size runs on.
+        keeps: Whether a cell is run, given the first seed: some settings may have fewer seeds than others.
+        minutes: What a cell may take, each in a process of its own; None to run all in one process.
     """
 
     name: str
@@ -67,6 +71,10 @@ class Experiment:
     pictures: Callable[[Sequence[Row]], dict[str, str]]
     findings: Callable[[Sequence[Row]], list[Finding]]
     remarks: tuple[str, ...] = ()
+    tables: Callable[[Sequence[Row]], dict[str, str]] = lambda _: {}
+    datasets: Mapping[str, Sequence[str]] = field(default_factory=lambda: DATASETS)
+    keeps: Callable[[Cell, int], bool] = lambda *_: True
+    minutes: float | None = None
 
     def cells(self, size: str, seeds: int, datasets: Sequence[str] = ()) -> list[Cell]:
         """All cells of a grid, seed after seed, so that an unfinished run has whole grids of the first seeds.
@@ -76,7 +84,7 @@ class Experiment:
             seeds: How many.
             datasets: The tables it runs on, instead of the grid's own.
         """
-        settings = list(self.grid(size, datasets or DATASETS[size]))
+        settings = list(self.grid(size, datasets or self.datasets[size]))
         numbers = range(FIRST_SEED, FIRST_SEED + seeds)
         listed = [Cell(dataset, setting, seed) for seed in numbers for dataset, setting in settings]
-        return list({cell.key: cell for cell in listed}.values())
+        return list({cell.key: cell for cell in listed if self.keeps(cell, FIRST_SEED)}.values())

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from discreet import _check
 from discreet.errors import BadData, BadSetting, BadWorkload
-from discreet.experiments import claim, record
+from discreet.experiments import apart, claim, record
 from discreet.experiments.catalogue import find
 from discreet.experiments.experiment import SIZES, Cell, Experiment
 from discreet.progress import SILENT, Progress
@@ -65,9 +66,13 @@ def run(
     progress.stage(f"{name}, {size} grid", len(cells))
     for number, cell in enumerate(left, start=len(cells) - len(left)):
         progress.step(number, f"now {cell}")
-        if cell.dataset not in tables:
-            tables[cell.dataset] = _read(Path(data), cell.dataset)
-        record.append(folder / record.RESULTS, common | _finished(experiment, cell, tables[cell.dataset]))
+        if experiment.minutes is not None:
+            found = _finished(cell, partial(apart.measured, experiment, cell, Path(data)))
+        else:
+            if cell.dataset not in tables:
+                tables[cell.dataset] = read_dataset(Path(data), cell.dataset)
+            found = _finished(cell, partial(_measured, experiment, cell, tables[cell.dataset]))
+        record.append(folder / record.RESULTS, common | found)
     report(folder)
     return folder
 
@@ -109,15 +114,19 @@ def _pictures_of(path: Path) -> list[str]:
     return [name for name in re.findall(r"!\[[^\]]*\]\(([^)]+\.svg)\)", text) if "/" not in name]
 
 
-def _finished(experiment: Experiment, cell: Cell, table: Table) -> record.Entry:
-    """One cell as a result; settings that a mechanism refuses are a result too."""
+def _finished(cell: Cell, work: Callable[[], dict[str, Any]]) -> record.Entry:
+    """One cell as a result."""
     began = time.perf_counter()
-    entry: record.Entry = {"dataset": cell.dataset, "setting": cell.setting, "seed": cell.seed, "figures": None}
-    try:
-        entry["figures"] = experiment.measure(table, cell.setting, cell.seed)
-    except (BadSetting, BadWorkload) as error:
-        entry["refused"] = str(error)
+    entry: record.Entry = {"dataset": cell.dataset, "setting": cell.setting, "seed": cell.seed, **work()}
     return entry | {"seconds": round(time.perf_counter() - began, 3)}
+
+
+def _measured(experiment: Experiment, cell: Cell, table: Table) -> dict[str, Any]:
+    """Its figures; settings that a mechanism refuses are a result too."""
+    try:
+        return {"figures": experiment.measure(table, cell.setting, cell.seed)}
+    except (BadSetting, BadWorkload) as error:
+        return {"figures": None, "refused": str(error)}
 
 
 def _earlier(path: Path, name: str, size: str, resume: bool) -> set[str]:
@@ -136,7 +145,8 @@ def _earlier(path: Path, name: str, size: str, resume: bool) -> set[str]:
 
 
 def _files(data: Path, dataset: str) -> tuple[Path, Path]:
-    return data / f"{dataset}.csv", data / f"{dataset}-domain.json"
+    kind = "parquet" if (data / f"{dataset}.parquet").is_file() else "csv"
+    return data / f"{dataset}.{kind}", data / f"{dataset}-domain.json"
 
 
 def _require_data(data: Path, datasets: Iterable[str]) -> None:
@@ -148,7 +158,8 @@ def _require_data(data: Path, datasets: Iterable[str]) -> None:
                 raise BadData(f"{path} is not there; --data takes the folder that holds it.")
 
 
-def _read(data: Path, dataset: str) -> Table:
+def read_dataset(data: Path, dataset: str) -> Table:
+    """One of the tables that experiments run on."""
     from discreet.data.table import read
 
     rows, schema = _files(data, dataset)

@@ -6,6 +6,7 @@ import json
 import shutil
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.experiments import claim, record, runner
+from discreet.errors import Bug
+from discreet.experiments import apart, claim, record, runner
 from discreet.experiments.catalogue import NAMES, find
 from discreet.experiments.chart import best
-from discreet.experiments.experiment import SIZES
+from discreet.experiments.experiment import SIZES, Cell
 from discreet.experiments.trial import PUBLISHED
 
 DOMAIN = {"a": 2, "b": 3, "c": 2, "d": 4, "e": 2, "f": 3, "g": 12}
@@ -122,7 +124,7 @@ def test_a_grid_runs_on_other_tables() -> None:
 def test_the_full_grid_has_the_published_constants(name: str) -> None:
     for cell in find(name).cells("full", 1):
         if cell.setting["mechanism"] == "rap-paper" and name != "rows":
-            assert {key: cell.setting[key] for key in PUBLISHED} == PUBLISHED
+            assert {key: cell.setting.get(key, PUBLISHED[key]) for key in PUBLISHED} == PUBLISHED
 
 
 def test_the_published_constants_are_the_mechanism_s() -> None:
@@ -159,3 +161,24 @@ def test_the_best_schedule_has_the_least_mean() -> None:
         for seed, error in enumerate(errors)
     ]
     assert [row["rounds"] for row in best(rows, "epsilon")] == [16, 16]
+
+
+def test_a_cell_of_its_own_has_a_peak_an_end_and_its_refusals(data: Path) -> None:
+    experiment = find("family")
+    cell = Cell("adult", {"epsilon": 1.0, "workload": "all:2", "mechanism": "gaussian"}, 100)
+    figures = apart.measured(experiment, cell, data)["figures"]
+    assert figures["peak"] > 10**7
+    assert 0 < figures["release_seconds"] < figures["whole_seconds"]
+    assert apart.measured(replace(experiment, minutes=1e-4), cell, data) == {"figures": None, "unfinished": 1e-4}
+    refused = replace(cell, setting={**cell.setting, "mechanism": "pep", "rounds": 10**6})
+    told = apart.measured(experiment, refused, data)
+    assert told["figures"] is None and "more than the workload" in told["refused"]
+    with pytest.raises(Bug, match="A cell failed"):
+        apart.measured(experiment, replace(cell, dataset="nowhere"), data)
+
+
+def test_slow_mechanisms_of_the_family_have_fewer_seeds() -> None:
+    cells = find("family").cells("full", 5, ["nltcs"])
+    seeds = {name: {cell.seed for cell in cells if cell.setting["mechanism"] == name} for name in ("rap", "aim")}
+    assert (len(seeds["rap"]), len(seeds["aim"])) == (5, 3)
+    assert {cell.setting["epsilon"] for cell in cells if cell.setting["mechanism"] == "aim"} == {0.1, 1.0}
