@@ -26,6 +26,7 @@ from math import pi, sqrt
 import numpy as np
 
 from discreet import _check
+from discreet.data.domain import Domain
 from discreet.errors import BadWorkload
 from discreet.mechanisms.adaptive import Outcome
 from discreet.mechanisms.job import Job
@@ -145,7 +146,7 @@ def run_aim(curator: Curator, job: Job) -> Outcome:
         job.progress.stage(f"round {turn}: {float(1 - left / job.rho):.0%} of the budget")
         noise = sqrt(curator.neighbours.marginal_squared / (2 * each * _MEASURING))
         allowed = settings.megabytes * float(1 - left / job.rho)
-        fitting = [at for at, candidate in enumerate(candidates) if size(domain, [*chosen, candidate]) <= allowed]
+        fitting = _fitting(domain, candidates, chosen, allowed)
         (picked,) = curator.select_marginals(
             [candidates[at] for at in fitting],
             against=model,
@@ -161,6 +162,14 @@ def run_aim(curator: Curator, job: Job) -> Outcome:
         if np.abs(model.counts(picked) - before).sum() <= _MEAN_NOISE * noise * len(before):
             each *= 4
     return Outcome(model.draw(settings.draws, job.seed), measured, {"rounds": turn})
+
+
+def _fitting(
+    domain: Domain, candidates: Sequence[Attributes], chosen: Sequence[Attributes], megabytes: float
+) -> list[int]:
+    """Numbers of the candidates that keep the model this small, and of those that are in it already."""
+    known = set(chosen)
+    return [at for at, each in enumerate(candidates) if each in known or size(domain, [*chosen, each]) <= megabytes]
 
 
 def closure(marginals: Iterable[Attributes]) -> list[Attributes]:
