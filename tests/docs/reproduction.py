@@ -27,7 +27,8 @@ workloads of 64 and 256 marginals (but for `rule`), most schedules (T, K), and A
 `--quick` there are more cells; `--full` has the papers' constants and their whole grid.
 
 How these runs came about: `drift` was given 4 seeds, looked at, and then 8, so its intervals are a little optimistic.
-`rap`'s cells on ADULT were run before its tiles were made lower, which changes nothing there but the draws.
+`rap`'s cells on ADULT were run before its tiles were made lower, which changes nothing there but the draws; those of
+`schedule` with several rounds, before marginals behind selected queries were measured only once.
 Seconds were measured on a shared machine, some runs were halted for minutes in between, and two ran at once: do not
 read them as speed.
 """

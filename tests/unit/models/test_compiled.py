@@ -1,6 +1,4 @@
-"""Compiled code does not pile up."""
-
-from pathlib import Path
+"""Compiled code does not pile up, and is kept while there is little of it."""
 
 import jax
 import jax.numpy as jnp
@@ -8,21 +6,29 @@ import pytest
 
 from discreet.models import compiled
 
-MAPS = Path("/proc/self/maps")
+
+def many_maps() -> int:
+    return len(compiled._MAPS.read_bytes().splitlines())
 
 
-@pytest.mark.skipif(not MAPS.exists(), reason="counts the memory maps of a process as Linux shows them")
-def test_many_fits_of_new_shapes_do_not_fill_the_memory_map() -> None:
+@pytest.mark.skipif(not compiled._MAPS.exists(), reason="counts the memory maps of a process as Linux shows them")
+def test_many_fits_of_new_shapes_do_not_fill_the_memory_map(monkeypatch: pytest.MonkeyPatch) -> None:
+    traced = []
+
     @jax.jit
     def fitted(x: jax.Array) -> jax.Array:
+        traced.append(len(x))
         return jnp.sin(x @ x.T).sum()
 
-    def maps_after(fits: range) -> int:
-        for size in fits:
+    def fits(sizes: range) -> None:
+        for size in sizes:
             compiled.trim()
             fitted(jnp.ones((size, size)))
-        return len(MAPS.read_text().splitlines())
 
-    start = maps_after(range(1, 3))
-    few = maps_after(range(3, 35)) - start
-    assert maps_after(range(35, 200)) - start < 3 * max(few, 50)
+    fits(range(1, 20))
+    fits(range(1, 20))
+    assert len(traced) == 19  # the second time nothing is compiled
+    start = many_maps()
+    monkeypatch.setattr(compiled, "_MOST_MAPS", start + 100)
+    fits(range(20, 200))
+    assert many_maps() < start + 100 + 50 * compiled._FITS
