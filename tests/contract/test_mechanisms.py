@@ -51,7 +51,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
 VARIANTS |= {
     f"{name} whole": (name, {"rounds": 4, "per_round": 2, "settings": {"whole": True}}) for name in ("mwem", "pep")
 }
-VARIANTS["gem whole"] = ("gem", {**GEM, "settings": {**GEM["settings"], "whole": True, "resample": True}})
+VARIANTS["gem whole"] = ("gem", {**GEM, "rounds": 2, "settings": {**GEM["settings"], "whole": True, "resample": True}})
 VARIANTS["mwem past"] = ("mwem", {"rounds": 8, "per_round": 6, "settings": {"passes": 20}})
 EVERY = {name: (name, settings) for name, settings in FAST.items()} | VARIANTS
 TABLE_ROWS = 1500
