@@ -181,6 +181,8 @@ class Curator:
         if not marginals or len(set(marginals)) != len(marginals):
             raise BadWorkload("Measure at least one marginal, and each only once.")
         sizes = [self.domain.project(attributes).size for attributes in marginals]
+        if max(sizes) > rare.MOST_DRAWS:
+            raise BadWorkload(f"A marginal has {max(sizes):,} cells; noise can be drawn on {rare.MOST_DRAWS:,}.")
         cost = self.neighbours.marginal_squared
         parts = shares(weights, [cost] * len(sizes))
         noises = [DiscreteGaussian(cost / (2 * Fraction(rho) * share)) for share in parts]

@@ -120,15 +120,9 @@ class Ledger:
 
     def take_back(self, charge: Charge) -> None:
         """Forget a charge for which nothing was read, if it is still the last one; else it stays charged."""
-        self._charges = [known for known in self._charges if known is not charge]
-        if self._path is None:
+        if self._path is not None and not _removed(self._path, charge.to_json()):
             return
-        line = json.dumps(charge.to_json()).encode() + b"\n"
-        with _locked(self._path) as file, suppress(OSError):
-            start = os.fstat(file.fileno()).st_size - len(line)
-            if start >= 0 and os.pread(file.fileno(), len(line), start) == line:
-                os.ftruncate(file.fileno(), start)
-                os.fsync(file.fileno())
+        self._charges = [known for known in self._charges if known is not charge]
 
     def require_room(self, rho: Fraction, label: str) -> None:
         """Refuse what would go beyond the common limit."""
@@ -219,6 +213,18 @@ def _locked(path: Path) -> Iterator[IO[str]]:
     with opened as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield file
+
+
+def _removed(path: Path, entry: dict[str, Any]) -> bool:
+    """Cut off the last line if it is this entry, and say whether it was."""
+    line = json.dumps(entry).encode() + b"\n"
+    with _locked(path) as file, suppress(OSError):
+        start = os.fstat(file.fileno()).st_size - len(line)
+        if start >= 0 and os.pread(file.fileno(), len(line), start) == line:
+            os.ftruncate(file.fileno(), start)
+            os.fsync(file.fileno())
+            return True
+    return False
 
 
 def _append(file: IO[str], entry: dict[str, Any]) -> None:

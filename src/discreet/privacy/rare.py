@@ -22,6 +22,9 @@ Ints = NDArray[np.int64]
 _MOST_BITS = 40
 """Jumps longer than 2^40 on average are never needed: candidates are then few enough to be looked at."""
 
+MOST_DRAWS = 2**61
+"""More could not be numbered without overflow on the way."""
+
 _LONGEST = 2**62
 """Longer jumps lead past the last draw in any case."""
 
@@ -31,7 +34,7 @@ def exceeding(noise: Noise, zeros: int, least: int, entropy: Entropy) -> tuple[I
 
     Args:
         noise: Its table must fit (see `noise.WIDEST_TABLE`).
-        zeros: How many draws there are, up to 2^62.
+        zeros: How many draws there are, at most `MOST_DRAWS`.
         least: Positive.
         entropy: Random bits.
     """

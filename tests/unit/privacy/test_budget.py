@@ -114,6 +114,19 @@ def test_a_charge_that_one_ledger_cannot_take_is_in_none(tmp_path: Path, monkeyp
     assert (len(own.charges), len(shared.charges), len(budget.charges)) == (1, 1, 1)
 
 
+def test_a_charge_is_taken_back_only_while_it_is_the_last(tmp_path: Path) -> None:
+    one, other = Ledger(WHOSE, path=tmp_path / "shared"), Ledger(WHOSE, path=tmp_path / "shared")
+    charge = one.record(GaussianEvent(Fraction(1, 100)), "mine")
+    other.record(GaussianEvent(Fraction(1, 100)), "theirs")
+    one.take_back(charge)
+    assert [kept.label for kept in read_file(tmp_path / "shared").charges] == ["mine", "theirs"]
+    assert charge in one.charges
+    last = other.record(GaussianEvent(Fraction(1, 100)), "last")
+    other.take_back(last)
+    assert [kept.label for kept in read_file(tmp_path / "shared").charges] == ["mine", "theirs"]
+    assert last not in other.charges
+
+
 def test_parallel_runs_lose_no_charge(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
     context = multiprocessing.get_context("spawn")

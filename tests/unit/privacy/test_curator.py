@@ -252,3 +252,12 @@ def test_a_row_meets_as_many_queries_of_a_threshold_as_stated(names: tuple[str, 
 def test_bad_neighbours_are_refused(relation: str, rows: int) -> None:
     with pytest.raises(BadSetting):
         Neighbours(relation, rows)
+
+
+def test_marginals_beyond_what_can_be_numbered_are_refused_before_anything_is_charged() -> None:
+    wide = Domain({"a": 2**31, "b": 2**31})
+    table = CodedTable(wide, np.zeros((3, 2), dtype=np.int64))
+    curator = gate(table)
+    with pytest.raises(BadWorkload, match="noise can be drawn on"):
+        curator.measure_sparse([("a", "b")], rho=TENTH)
+    assert not curator.budget.charges and not table.reads
