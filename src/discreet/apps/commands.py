@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.apps.console import Console
-from discreet.compare.downstream import Downstream, usual_target
+from discreet.compare.downstream import MOST_UNASKED, Downstream, usual_target
 from discreet.compare.errors import evaluate as compare
 from discreet.confidence import Mean
 from discreet.data import population
@@ -150,13 +150,18 @@ def evaluate(arguments: Namespace) -> None:
     asked = None
     if arguments.workload:
         asked = parse.workload(arguments.workload, opened.domain, seed=arguments.workload_seed)
+    if arguments.holdout is not None and Path(arguments.holdout).resolve() == Path(arguments.data).resolve():
+        raise BadSetting(
+            "--holdout names the table itself; rows held out are others. Leave it out to test on a quarter."
+        )
     holdout = None if arguments.holdout is None else read(arguments.holdout, schema=opened.schema)
+    target, untold = _target(arguments.predict, opened, table)
     found = compare(
         opened,
         table,
         asked,
         future=arguments.future,
-        predict=_target(arguments, opened),
+        predict=target,
         holdout=holdout,
         progress=console,
     )
@@ -170,18 +175,25 @@ def evaluate(arguments: Namespace) -> None:
         _print_future(found["future"])
     if "downstream" in found:
         _print_downstream(Downstream(**found["downstream"]))
+    if untold:
+        print(f"No classifier was trained: {untold}.")
     print("Worst answers:")
     for worst in found["worst"]:
         print(f"  {worst['error']:.5f}  true {worst['truth']:.5f}  published {worst['answer']:.5f}  {worst['query']}")
 
 
-def _target(arguments: Namespace, opened: Release) -> str | None:
-    """What a classifier should predict: as asked, or the usual one where everything for it is there."""
-    if arguments.predict is not None:
-        return None if arguments.predict == "none" else str(arguments.predict)
-    if opened.codes is None or find_spec("sklearn") is None:
-        return None
-    return usual_target(opened.domain)
+def _target(asked: str | None, opened: Release, table: Table) -> tuple[str | None, str]:
+    """What a classifier should predict: as asked, or the usual one; if none, why."""
+    if asked is not None:
+        return (None if asked == "none" else asked), ""
+    if opened.codes is None:
+        return None, f"{opened.mechanism} makes no synthetic rows"
+    if find_spec("sklearn") is None:
+        return None, "it needs scikit-learn, pip install 'discreet[learning]'"
+    if table.rows() > MOST_UNASKED:
+        return None, f"more than {MOST_UNASKED:,} rows would be read at once; ask for it with --predict"
+    usual = usual_target(opened.domain)
+    return usual, "" if usual else "no attribute has 2 to 10 values; name one with --predict"
 
 
 def _print_downstream(found: Downstream) -> None:

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import discreet
+from discreet.apps import commands
 from discreet.apps.cli import main
 from discreet.compare.downstream import downstream, usual_target
 from discreet.data.domain import Domain
@@ -82,3 +83,24 @@ def test_the_command_line_shows_both(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main([*evaluate, "--predict", "none"]) == 0
     assert "predicts" not in capsys.readouterr().out
     assert main([*evaluate, "--predict", "colour"]) == 2
+    assert main([*evaluate, "--predict", "b", "--holdout", str(tmp_path / "data.csv")]) == 2
+    assert "--holdout names the table itself" in capsys.readouterr().err
+
+
+def test_where_no_classifier_is_trained_unasked_it_is_said_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, made: Release
+) -> None:
+    from pyarrow import csv
+
+    csv.write_csv(rows(4000, 1), tmp_path / "data.csv")
+    made.save(tmp_path / "release")
+    evaluate = ["evaluate", str(tmp_path / "release"), "--data", str(tmp_path / "data.csv")]
+    with monkeypatch.context() as small:
+        small.setattr(commands, "MOST_UNASKED", 3999)
+        assert main(evaluate) == 0
+        assert "No classifier was trained: more than 3,999 rows" in capsys.readouterr().out
+        assert main([*evaluate, "--predict", "y"]) == 0
+        assert "predicts y" in capsys.readouterr().out
+    monkeypatch.setattr(commands, "find_spec", lambda _: None)
+    assert main(evaluate) == 0
+    assert "needs scikit-learn" in capsys.readouterr().out
