@@ -54,12 +54,20 @@ def test_a_release_from_start_to_finish(folder: Path, capsys: pytest.CaptureFixt
     assert described["noise"].startswith("seeded")
 
     assert main(["answer", "out", "age=20-39, sex=Male", "2 of (age=40-59, sex=Female, income=15)"]) == 0
-    assert capsys.readouterr().out.count("about") == 2
+    said = capsys.readouterr().out
+    assert said.count("about") == 2
+    assert "Ran rap on the release's own rows" in said
+    assert "measured)" in said
+    assert "estimated)" in said
+    assert (folder / "out" / "bootstrap.json").is_file()
     assert main(["answer", "out", "--json", 'sex="Male"', "sex=Male"]) == 0
-    assert 0 <= json.loads(capsys.readouterr().out)["sex=Male"] <= 1
+    told = json.loads(capsys.readouterr().out)["sex=Male"]
+    assert told["kind"] == "measured"
+    assert told["low"] <= told["high"]
     assert main(["answer", "out", "--workload", "all:1+all:3@1", "-o", "answers.parquet"]) == 0
     table = pq.read_table("answers.parquet")
     assert table.column_names[0] == "threshold"
+    assert table.column_names[-4:] == ["estimate", "low", "high", "interval"]
     assert table["estimate"].to_numpy().max() <= 1.01
 
     assert main(["evaluate", "out", "--data", "people.csv", "--json"]) == 0

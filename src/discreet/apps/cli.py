@@ -1,4 +1,4 @@
-"""The command line: arguments and their help. What the commands do is in `commands.py`."""
+"""The command line: arguments and their help. What the commands do is in `commands.py` and the files beside it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import NoReturn
 
 import discreet
@@ -117,10 +118,9 @@ def _refuse_stray_addresses(parser: argparse.ArgumentParser, parsed: argparse.Na
 
 
 def _carry_out(parsed: argparse.Namespace) -> int:
-    from discreet.apps import commands  # loads the libraries that --help does not need
-
+    module, _, name = parsed.command.rpartition(".")
     try:
-        getattr(commands, parsed.command)(parsed)
+        getattr(import_module(f"discreet.apps.{module or 'commands'}"), name)(parsed)  # loads what --help does not need
     except DiscreetError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 2
@@ -271,12 +271,20 @@ def _release(commands: Commands[_Parser]) -> None:
 
 
 def _answer(commands: Commands[_Parser]) -> None:
-    parser = _add(commands, "answer", "answer queries from a release, free of charge", "answer", _ANSWER_EXAMPLES)
+    parser = _add(
+        commands, "answer", "answer queries from a release, free of charge", "asking.answer", _ANSWER_EXAMPLES
+    )
     parser.add_argument("dir", metavar="DIR", help="a release folder")
     parser.add_argument("queries", nargs="*", metavar="QUERY", help='such as "age=39, sex=Male"')
     parser.add_argument("--workload", metavar="W", help="answer a whole workload")
     parser.add_argument("--workload-seed", type=int, default=0, metavar="N", help="for random:k:m (%(default)s)")
     parser.add_argument("-o", "--output", metavar="answers.parquet", help="where to write a workload's answers")
+    parser.add_argument(
+        "--bootstrap",
+        type=int,
+        metavar="N",
+        help="error bars by N runs on the release's own rows (default: 1 where a query has no other; 0: none)",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

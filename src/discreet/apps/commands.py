@@ -6,13 +6,12 @@ import json
 import textwrap
 import time
 from argparse import Namespace
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from discreet.apps.console import Console
+from discreet.apps.writing import writing
 from discreet.compare.downstream import MOST_UNASKED, Downstream, usual_target
 from discreet.compare.errors import evaluate as compare
 from discreet.confidence import Mean
@@ -33,7 +32,6 @@ from discreet.publish.release import Release
 from discreet.publish.report import render
 from discreet.publish.store import Folder, account_of
 from discreet.queries import parse
-from discreet.queries.answers import fraction
 
 
 def demo(arguments: Namespace) -> None:
@@ -61,7 +59,7 @@ def schema_draft(arguments: Namespace) -> None:
         raise BadSetting(f"{arguments.output} exists and may have been reviewed; remove it, or choose another name.")
     drafted, notes = draft(arguments.file, table=arguments.table)
     schema = Schema.load(drafted)
-    with _writing(arguments.output):
+    with writing(arguments.output):
         schema.save(arguments.output)
     print(f"Wrote {arguments.output}: {len(schema.domain)} attributes, {schema.domain.bits:,} values in all.")
     for note in notes:
@@ -115,31 +113,6 @@ def release(arguments: Namespace) -> None:
     )
     console.close()
     _summarise(made, Path(arguments.out))
-
-
-def answer(arguments: Namespace) -> None:
-    """Answer queries in words, or a workload into a file."""
-    if bool(arguments.queries) == bool(arguments.workload) or (arguments.queries and arguments.output):
-        raise BadSetting('Give either queries, such as "age=39, sex=Male", or --workload W -o answers.parquet.')
-    opened = Release.open(arguments.dir)
-    if arguments.queries:
-        answers = {text: fraction(opened.answers, opened.query(text)) for text in arguments.queries}
-        if arguments.json:
-            print(json.dumps(answers, ensure_ascii=False))
-        else:
-            for text, value in answers.items():
-                print(f"{value:.6f}  about {value * opened.answers.total:,.0f} of {opened.answers.total:,}  {text}")
-            if opened.certificate is not None:
-                print(f"Largest error of the release's own workload: at most {at_most(opened.certificate.bound)}.")
-        return
-    if not arguments.output:
-        raise BadSetting("Say where the answers go, with -o answers.parquet.")
-    import pyarrow.parquet as pq
-
-    asked = parse.workload(arguments.workload, opened.domain, seed=arguments.workload_seed)
-    with _writing(arguments.output):
-        pq.write_table(opened.answer(asked), arguments.output, compression="zstd")
-    print(f"Wrote {asked.size:,} answers to {arguments.output}.")
 
 
 def evaluate(arguments: Namespace) -> None:
@@ -208,7 +181,7 @@ def report(arguments: Namespace) -> None:
     """Write the report anew and summarise."""
     opened = Release.open(arguments.dir)
     path = Path(arguments.dir) / "report.html"
-    with _writing(str(path)):
+    with writing(str(path)):
         path.write_text(render(opened), encoding="utf-8")
     _summarise(opened, Path(arguments.dir))
 
@@ -297,14 +270,6 @@ def _require_apart(arguments: Namespace) -> None:
         raise BadSetting("--scratch holds exact counts, so it must not be inside --out; choose another folder.")
     if arguments.public is not None and Path(arguments.public).resolve() == Path(arguments.data).resolve():
         raise BadSetting("--public names the private table, whose rows would be published; give another file.")
-
-
-@contextmanager
-def _writing(path: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise BadSetting(f"{path} cannot be written: {error.strerror or error}.") from None
 
 
 def _setting(text: str) -> tuple[str, str]:

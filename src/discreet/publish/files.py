@@ -40,7 +40,7 @@ def write_answers(release: Release, path: Path) -> None:
     writer: pq.ParquetWriter | None = None
     held: list[pa.Table] = []
     try:
-        for batch in answer_batches(release.answers, release.schema, release.workload):
+        for batch in answer_batches(release, release.workload):
             held.append(batch)
             if sum(len(table) for table in held) >= _FLUSH:
                 writer = _flush(writer, held, path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,8 +20,11 @@ from discreet.privacy.ledger import Charge, total_of
 from discreet.privacy.loss import epsilon_of
 from discreet.privacy.measurement import Measurement
 from discreet.privacy.neighbours import Neighbours
+from discreet.progress import SILENT, Progress
 from discreet.publish import rows
 from discreet.publish.certificate import Certificate
+from discreet.publish.intervals import KINDS, Interval, Intervals
+from discreet.publish.spread import Spread
 from discreet.queries import parse
 from discreet.queries.answers import Answers, fraction
 from discreet.queries.outlook import Outlook
@@ -89,6 +92,7 @@ class Release:
         noise_seed: None when the noise came from the operating system, as it should.
         notes: Facts about the run.
         outlook: What may be expected for future queries, where the workload was learned from past ones.
+        spread: What a bootstrap found of errors, where one was run: see `bootstrap`.
     """
 
     mechanism: str
@@ -104,6 +108,7 @@ class Release:
     noise_seed: int | None
     notes: dict[str, Any] = field(default_factory=dict)
     outlook: Outlook | None = None
+    spread: Spread | None = None
 
     def __repr__(self) -> str:
         privacy = f"epsilon={self.guarantee.epsilon:g}, delta={self.guarantee.delta:.3g}"
@@ -132,7 +137,32 @@ class Release:
             return fraction(self.answers, self.query(what))
         if isinstance(what, list) and what and all(isinstance(text, str) for text in what):
             return [fraction(self.answers, self.query(text)) for text in what]
-        return answer_table(self.answers, self.schema, parse.workload(what, self.domain, seed=workload_seed))
+        return answer_table(self, parse.workload(what, self.domain, seed=workload_seed))
+
+    def interval(self, text: str) -> Interval:
+        """The answer to a query in words with its error bar: see `discreet.publish.intervals`. Free of charge.
+
+        Example:
+            release.interval("age=39, sex=Male")   Interval(estimate=0.0115, low=0.0107, high=0.0122, kind="measured")
+        """
+        asked = self.query(text)
+        estimate = fraction(self.answers, asked)
+        bars = Intervals(self).of(asked.threshold, np.array([asked.cell]), np.array([estimate]))
+        return Interval(estimate, float(bars.low[0]), float(bars.high[0]), KINDS[bars.kind[0]])
+
+    def bootstrap(self, times: int = 1, *, seed: int = 0, progress: Progress = SILENT) -> Release:
+        """The release with error bars for queries that were neither measured nor certified. Free of charge.
+
+        The mechanism is run again on the release's own rows, which takes as long as the release did.
+
+        Args:
+            times: Runs.
+            seed: Of rows and noise.
+            progress: Hears how far it is.
+        """
+        from discreet.publish.bootstrap import bootstrap
+
+        return replace(self, spread=bootstrap(self, times=times, seed=seed, progress=progress))
 
     def rows(self, count: int | None = None, *, seed: int | None = None, labels: bool = False) -> pa.Table:
         """Synthetic rows in the original schema: the released ones, or `count` fresh ones. Free of charge.

@@ -7,6 +7,7 @@
     measurements.parquet  noisy counts: entry of "measurements" in release.json, cell, count
     model.parquet         the fitted model: per attribute, shares of 2^14 of each relaxed row; or the weight of each row
                           (unless answers come from the synthetic rows)
+    bootstrap.json        how far answers outside the workload may be off, once that was estimated
     report.html           for people
 
 While a run goes on the folder holds `unfinished.json` and `ledger.jsonl` instead.
@@ -39,6 +40,7 @@ from discreet.progress import SILENT, Progress
 from discreet.publish import files
 from discreet.publish.certificate import Certificate
 from discreet.publish.release import Guarantee, Release
+from discreet.publish.spread import Spread
 from discreet.publish.tables import MOST_ANSWERS
 from discreet.queries import parse
 from discreet.queries.outlook import Outlook
@@ -150,7 +152,14 @@ def write(release: Release, path: Path, progress: Progress = SILENT) -> None:
     if release.workload.size <= MOST_ANSWERS:
         files.write_answers(release, path / "answers.parquet")
     _write_json(path / "release.json", to_json(release))
+    if release.spread is not None:
+        save_spread(release.spread, path)
     (path / "report.html").write_text(render(release), encoding="utf-8")
+
+
+def save_spread(spread: Spread, path: Path) -> None:
+    """Keep what a bootstrap found in the folder of its release."""
+    _write_json(path / "bootstrap.json", spread.to_json())
 
 
 def to_json(release: Release) -> dict[str, Any]:
@@ -223,9 +232,14 @@ def load(path: Path) -> Release:
             noise_seed=described["noise_seed"],
             notes=described["notes"],
             outlook=Outlook.from_json(described["history"]) if described.get("history") else None,
+            spread=_read_spread(path / "bootstrap.json"),
         )
     except (KeyError, TypeError, ValueError, OSError, pa.ArrowException) as error:
         raise BadRelease(f"{path} is damaged: {type(error).__name__}: {error}.") from None
+
+
+def _read_spread(path: Path) -> Spread | None:
+    return Spread.from_json(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from discreet.data.schema import Schema
 from discreet.errors import BadWorkload
-from discreet.queries.answers import GRID, Answers, pieces
+from discreet.publish.intervals import KINDS, Intervals
+from discreet.publish.release import Release
+from discreet.queries.answers import GRID, pieces
 from discreet.queries.threshold import Threshold
 from discreet.queries.workload import Workload
 
@@ -20,26 +22,30 @@ MOST_ANSWERS = 10**7
 """Answers that are written out one by one; larger workloads are answered in parts."""
 
 
-def answer_table(answers: Answers, schema: Schema, workload: Workload) -> pa.Table:
-    """One row per query: its threshold, its attributes and values in words, and the estimate."""
+def answer_table(release: Release, workload: Workload) -> pa.Table:
+    """One row per query: its threshold, its attributes and values in words, the estimate and its error bar."""
     if workload.size > MOST_ANSWERS:
         raise BadWorkload(
             f"{workload.size:,} answers are too many for a table (at most {MOST_ANSWERS:,}); ask for fewer thresholds."
         )
-    tables = list(answer_batches(answers, schema, workload))
+    tables = list(answer_batches(release, workload))
     return pa.concat_tables(tables).unify_dictionaries()
 
 
-def answer_batches(answers: Answers, schema: Schema, workload: Workload) -> Iterator[pa.Table]:
+def answer_batches(release: Release, workload: Workload) -> Iterator[pa.Table]:
     """The same, threshold by threshold."""
+    answers, intervals = release.answers, Intervals(release)
     width = max(len(threshold.attributes) for threshold in workload)
     for threshold in workload:
         units = np.zeros(threshold.cells(workload.domain), dtype=np.int64)
         for piece in pieces(answers, threshold):
             units[piece.cells] = piece.values
         columns = {"threshold": _constant(str(threshold), len(units))}
-        columns |= _in_words(threshold, schema, np.arange(len(units)), width)
-        columns["estimate"] = pa.array(units / GRID / max(1, answers.total))
+        columns |= _in_words(threshold, release.schema, np.arange(len(units)), width)
+        estimates = units / GRID / max(1, answers.total)
+        bars = intervals.of(threshold, np.arange(len(units)), estimates)
+        columns |= {"estimate": pa.array(estimates), "low": pa.array(bars.low), "high": pa.array(bars.high)}
+        columns["interval"] = pa.DictionaryArray.from_arrays(pa.array(bars.kind), pa.array(KINDS))
         yield pa.table(columns)
 
 

@@ -1,0 +1,78 @@
+"""`discreet answer`: answers of a release with their error bars."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from discreet.apps.console import Console
+from discreet.apps.writing import writing
+from discreet.errors import BadRelease, BadSetting
+from discreet.publish.certificate import at_most
+from discreet.publish.intervals import Intervals
+from discreet.publish.release import Release
+from discreet.publish.store import save_spread
+from discreet.queries import parse
+from discreet.queries.threshold import Threshold
+
+
+def answer(arguments: Namespace) -> None:
+    """Answer queries in words, or a workload into a file."""
+    if bool(arguments.queries) == bool(arguments.workload) or (arguments.queries and arguments.output):
+        raise BadSetting('Give either queries, such as "age=39, sex=Male", or --workload W -o answers.parquet.')
+    opened = Release.open(arguments.dir)
+    if arguments.queries:
+        asked = [opened.query(text) for text in arguments.queries]
+        opened = _with_bars(opened, arguments, ((query.threshold, np.array([query.cell])) for query in asked))
+        found = {text: opened.interval(text) for text in arguments.queries}
+        if arguments.json:
+            print(json.dumps({text: asdict(one) for text, one in found.items()}, ensure_ascii=False))
+            return
+        for text, one in found.items():
+            print(f"{one}  about {one.estimate * opened.answers.total:,.0f} of {opened.answers.total:,}  {text}")
+        if opened.certificate is not None:
+            print(f"Largest error of the release's own workload: at most {at_most(opened.certificate.bound)}.")
+        return
+    if not arguments.output:
+        raise BadSetting("Say where the answers go, with -o answers.parquet.")
+    import pyarrow.parquet as pq
+
+    workload = parse.workload(arguments.workload, opened.domain, seed=arguments.workload_seed)
+    opened = _with_bars(opened, arguments, ((one, np.arange(one.cells(opened.domain))) for one in workload))
+    with writing(arguments.output):
+        pq.write_table(opened.answer(workload), arguments.output, compression="zstd")
+    print(f"Wrote {workload.size:,} answers to {arguments.output}.")
+
+
+def _with_bars(
+    opened: Release, arguments: Namespace, asked: Iterable[tuple[Threshold, np.ndarray[tuple[int], np.dtype[np.int64]]]]
+) -> Release:
+    """The release with a bootstrap behind it, where some query has no other error bar."""
+    intervals = Intervals(opened)
+    wanted = arguments.bootstrap
+    if wanted is None:
+        wanted = int(opened.spread is None and any(intervals.needs_estimate(*one) for one in asked))
+    if not wanted:
+        return opened
+    console = Console()
+    try:
+        opened = opened.bootstrap(wanted, progress=console)
+    except BadRelease:
+        if arguments.bootstrap is not None:
+            raise
+        return opened  # error bars will say that nothing is known
+    finally:
+        console.close()
+    assert opened.spread is not None
+    with writing(str(Path(arguments.dir) / "bootstrap.json")):
+        save_spread(opened.spread, Path(arguments.dir))
+    if not arguments.json:
+        print(
+            f"Ran {opened.mechanism} on the release's own rows to see how far it errs: free of charge, and kept there."
+        )
+    return opened

@@ -1,0 +1,155 @@
+"""Bootstrap on the model: how far a mechanism errs on a table like the one it made.
+
+The published model is taken for the truth. Rows are drawn from it, the same mechanism is run on them with the same
+budget, and its answers are compared with those rows. That needs no budget: everything it touches is published. It
+says how far answers of each size were off, for queries of each kind (r of k), whether they were measured or not.
+
+It is an estimate. The model knows nothing of what the mechanism missed, so errors on queries that bear upon such things
+are larger than it says; `discreet experiment intervals` reports how often its intervals hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import _check
+from discreet.data.domain import Domain
+from discreet.data.held import Held
+from discreet.data.sparse import Sparse
+from discreet.errors import BadRelease
+from discreet.mechanisms import catalogue
+from discreet.mechanisms.job import Job
+from discreet.models.rounded import RoundedRows
+from discreet.privacy.budget import Budget
+from discreet.privacy.curator import Curator
+from discreet.privacy.entropy import SeededEntropy
+from discreet.privacy.ledger import total_of
+from discreet.progress import SILENT, Progress
+from discreet.publish import rows
+from discreet.publish.release import Release
+from discreet.publish.spread import EDGES, Spread
+from discreet.queries.answers import GRID, Answers, pieces
+from discreet.queries.threshold import Attributes, Threshold
+
+_APART = ("certificate", "number of rows")
+"""Charges that the mechanism itself does not spend."""
+
+_PANEL = 12
+"""Thresholds of each kind that are compared."""
+
+_LARGEST = 2**18
+"""Most queries of a threshold that is compared."""
+
+_MOST_ROWS = 10**6
+_LEAST = 20
+"""Errors that a quantile needs; sizes with fewer borrow from the next."""
+
+
+def bootstrap(release: Release, *, times: int = 1, seed: int = 0, progress: Progress = SILENT) -> Spread:
+    """Run the release's mechanism on its own synthetic rows, and see how far it errs. Free of charge.
+
+    Args:
+        release: With a model that rows can be drawn from.
+        times: Runs; one is enough for most, since every run has thousands of errors.
+        seed: Of rows and noise; public, as all of this is.
+        progress: Hears how far it is.
+
+    Raises:
+        BadRelease: The mechanism makes no rows, or starts from a public table, which the release does not hold.
+    """
+    _check.whole("times", times)
+    mechanism = catalogue.find(release.mechanism)
+    if mechanism.public != "no" or release.codes is None:
+        why = "makes no rows" if release.codes is None else "starts from a public table, which the release lacks"
+        raise BadRelease(f"Errors cannot be estimated by a bootstrap: {release.mechanism} {why}.")
+    settings = mechanism.settings(**release.settings)
+    spent = total_of([charge for charge in release.charges if charge.label not in _APART])
+    panel = _panel(release)
+    errors: dict[Threshold, list[tuple[NDArray[Any], NDArray[Any]]]] = {threshold: [] for threshold in panel}
+    for turn in range(times):
+        generator = np.random.default_rng((seed, turn))
+        count = min(_MOST_ROWS, release.answers.total)
+        world = _World(release.domain, Held(tuple(rows.draw(release.answers, count, generator).T)))
+        entropy = SeededEntropy(int(generator.integers(2**31)))
+        curator = Curator(
+            world, budget=Budget(3 * spent), neighbours=release.guarantee.neighbours, entropy=entropy, progress=progress
+        )
+        if not release.guarantee.neighbours.total_is_public:
+            curator.measure_total(rho=spent)
+        job = Job(release.workload, spent, settings, None, int(generator.integers(2**31)), progress)
+        progress.stage(f"bootstrap {turn + 1} of {times}: {mechanism.name} on its own rows")
+        answers = mechanism.run(curator, job).answers
+        truth = RoundedRows(release.domain, world.rows(), np.column_stack(world.engine.columns))
+        for threshold in panel:
+            one, other = _fractions(answers, threshold), _fractions(truth, threshold)
+            errors[threshold].append((one, np.abs(one - other)))
+    return _summary(errors, times)
+
+
+@dataclass(frozen=True)
+class _World:
+    """A table made of published rows: see `discreet.privacy.curator.Counted`."""
+
+    domain: Domain
+    engine: Held
+
+    def rows(self) -> int:
+        return self.engine.rows()
+
+    def counts(self, sets: Sequence[Attributes], *, progress: Progress = SILENT) -> list[Sparse]:
+        marginals = [tuple((self.domain.index(name), self.domain.size_of(name)) for name in names) for names in sets]
+        return [Sparse(cells, values) for _, cells, values in self.engine.count(marginals)]
+
+
+def _panel(release: Release) -> list[Threshold]:
+    """Some thresholds of every kind up to one attribute more than the workload's widest, asked for or not."""
+    domain, generator = release.domain, np.random.default_rng(0)
+    widest = max(len(threshold.attributes) for threshold in release.workload)
+    chosen = []
+    for width in range(1, min(widest + 1, len(domain)) + 1):
+        sets = [names for names in _some(domain, width, generator) if domain.project(names).size <= _LARGEST]
+        chosen += [Threshold(names, r) for names in sets[:_PANEL] for r in range(1, width + 1)]
+    return chosen
+
+
+def _some(domain: Domain, width: int, generator: np.random.Generator) -> list[Attributes]:
+    """Sets of attributes in random order: all of them, or many where there are too many to list."""
+    if len(domain) <= _PANEL:
+        every = list(combinations(domain.attributes, width))
+        return [every[at] for at in generator.permutation(len(every))]
+    drawn = (generator.choice(len(domain), width, replace=False) for _ in range(32 * _PANEL))
+    return list(dict.fromkeys(tuple(domain.attributes[at] for at in sorted(which)) for which in drawn))
+
+
+def _fractions(answers: Answers, threshold: Threshold) -> NDArray[np.float64]:
+    units = np.zeros(threshold.cells(answers.domain))
+    for piece in pieces(answers, threshold):
+        units[piece.cells] = piece.values
+    return units / GRID / max(1, answers.total)
+
+
+def _summary(errors: dict[Threshold, list[tuple[NDArray[Any], NDArray[Any]]]], times: int) -> Spread:
+    kinds: dict[tuple[int, int], list[tuple[NDArray[Any], NDArray[Any]]]] = {}
+    for threshold, found in errors.items():
+        kinds.setdefault((len(threshold.attributes), threshold.r), []).extend(found)
+    reaches = {}
+    for kind, found in kinds.items():
+        size = np.searchsorted(EDGES, np.concatenate([estimates for estimates, _ in found]), side="right")
+        off = np.concatenate([errors for _, errors in found])
+        reaches[kind] = tuple(_quantile(off, size, wanted) for wanted in range(len(EDGES) + 1))
+    return Spread(reaches, times)
+
+
+def _quantile(off: NDArray[Any], size: NDArray[Any], wanted: int) -> float:
+    """The 95 % quantile of errors of one size, with those of neighbouring sizes where there are few."""
+    for slack in range(len(EDGES) + 1):
+        chosen = off[np.abs(size - wanted) <= slack]
+        if len(chosen) >= _LEAST:
+            return float(np.quantile(chosen, 0.95))
+    return float(off.max(initial=0.0))

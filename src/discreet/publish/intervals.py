@@ -1,0 +1,180 @@
+"""Error bars: for every answer an interval that holds the truth with 95 % confidence, and what that rests on.
+
+- *measured*: from the noise alone. The noisy count of the query (or of all cells that add up to it) misses the truth by
+  the noise, whose distribution is known exactly. The interval lies around that count, not around the published
+  answer, which a model may have moved; and it may reach below zero, as noisy counts do.
+- *certified*: the published answer, give or take the certificate's bound. It holds for every query of the workload at
+  once.
+- *estimated*: how far the mechanism erred on answers of this size when it was run on its own synthetic rows
+  (`discreet.publish.bootstrap`). Nothing is guaranteed: where the model is wrong about the table, so is this.
+- *unknown*: none of these; anything between 0 and 1.
+
+The narrower of the first two is given. Which one that is depends on the certificate's noise, but hardly: the doubt
+about a certificate is about the worst query of the workload, so that for any one query the measured interval's doubt
+is all there is. All of this is post-processing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from math import ceil, sqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.privacy.measurement import Measurement
+from discreet.privacy.noise import DiscreteGaussian, quantile
+from discreet.queries.threshold import Attributes, Threshold, at_cells
+
+if TYPE_CHECKING:
+    from discreet.publish.release import Release
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+CONFIDENCE = Fraction(95, 100)
+KINDS = ("measured", "certified", "estimated", "unknown")
+_TWO_SIDED = 1.959964
+"""Standard deviations of a normal distribution on either side that hold 95 % of it."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """One answer with its error bar, as fractions of the rows."""
+
+    estimate: float
+    low: float
+    high: float
+    kind: str
+
+    def __str__(self) -> str:
+        return f"{self.estimate:.6f} ({self.low:.6f} to {self.high:.6f}, {self.kind})"
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Error bars of some queries: `low` and `high`, and the number of each one's kind in KINDS."""
+
+    low: Floats
+    high: Floats
+    kind: NDArray[np.int8]
+
+
+class Intervals:
+    """Error bars of a release, threshold by threshold."""
+
+    def __init__(self, release: Release) -> None:
+        self._release = release
+        self._total = max(1, release.answers.total)
+        self._whole: dict[Attributes, Measurement] = {}
+        self._singles: dict[Threshold, list[Measurement]] = {}
+        for found in release.measurements:
+            if found.cells is not None and found.least is None:
+                self._singles.setdefault(found.threshold, []).append(found)
+                continue
+            known = self._whole.get(found.threshold.attributes)
+            if known is None or found.sigma_squared <= known.sigma_squared:  # of equals the last, chosen without it
+                self._whole[found.threshold.attributes] = found
+        self._asked = set(release.workload)
+
+    def of(self, threshold: Threshold, cells: Ints, estimates: Floats) -> Bars:
+        """Error bars of some queries of a threshold.
+
+        Args:
+            threshold: Which queries.
+            cells: Which of them.
+            estimates: Their published answers, as fractions.
+        """
+        count = len(cells)
+        bars = Bars(np.zeros(count), np.ones(count), np.full(count, KINDS.index("unknown"), np.int8))
+        spread = self._release.spread
+        if spread is not None:
+            reach = spread.reach(threshold, estimates)
+            bars = Bars(np.maximum(0, estimates - reach), estimates + reach, np.full(count, 2, np.int8))
+        if self._release.certificate is not None and threshold in self._asked:
+            bound = self._release.certificate.bound
+            bars = Bars(np.maximum(0, estimates - bound), estimates + bound, np.full(count, 1, np.int8))
+            narrow = np.full(count, bound)
+        else:
+            narrow = np.full(count, np.inf)  # what is measured is better than what is guessed
+        for which, low, high in self._measured(threshold, cells):
+            taken = which[high - low <= 2 * narrow[which]]
+            kept = np.isin(which, taken)
+            bars.low[taken], bars.high[taken], bars.kind[taken] = low[kept], high[kept], 0
+        return bars
+
+    def needs_estimate(self, threshold: Threshold, cells: Ints) -> bool:
+        """Whether some of these queries have nothing but an estimate to go by."""
+        known = np.zeros(len(cells), dtype=bool)
+        for which, _, _ in self._measured(threshold, cells):
+            known[which] = True
+        certified = self._release.certificate is not None and threshold in self._asked
+        return not certified and not bool(known.all())
+
+    def _measured(self, threshold: Threshold, cells: Ints) -> list[tuple[Ints, Floats, Floats]]:
+        """Intervals from the noise alone: which of the cells, low and high."""
+        everything = np.arange(len(cells))
+        found: list[tuple[Ints, Floats, Floats]] = []
+        terms = threshold.terms()
+        if len(terms) == 1:
+            covering = self._narrowest(threshold.attributes)
+            if covering is not None:
+                found.append((everything, *self._summed(covering, threshold.attributes, cells)))
+        elif all(subset in self._whole and self._whole[subset].cells is None for _, subset in terms):
+            variance = sum(factor**2 * self._whole[subset].sigma_squared for factor, subset in terms)
+            counts = at_cells(
+                threshold, cells, self._release.domain, lambda subset, part: self._whole[subset].counts[part]
+            )
+            found.append((everything, *self._around(counts, _TWO_SIDED * sqrt(variance))))
+        for single in self._singles.get(threshold, []):
+            assert single.cells is not None
+            which = np.flatnonzero(np.isin(cells, single.cells))
+            counts = single.counts[np.searchsorted(single.cells, cells[which])]
+            found.append((which, *self._around(counts, _reach(single.sigma_squared))))
+        return found
+
+    def _narrowest(self, attributes: Attributes) -> Measurement | None:
+        """The whole marginal whose cells add up to these with the least variance."""
+        domain, wanted = self._release.domain, set(attributes)
+        covering = [
+            found
+            for names, found in self._whole.items()
+            if names == attributes or (wanted <= set(names) and found.cells is None)
+        ]
+        return min(
+            covering,
+            key=lambda found: domain.project(found.threshold.attributes).size * found.sigma_squared,
+            default=None,
+        )
+
+    def _summed(self, found: Measurement, attributes: Attributes, cells: Ints) -> tuple[Floats, Floats]:
+        """Around the sums of measured cells; where small counts were not listed, below what would have been."""
+        names = found.threshold.attributes
+        domain = self._release.domain
+        if found.least is not None:
+            assert found.cells is not None
+            reach = _reach(found.sigma_squared)
+            at = np.minimum(np.searchsorted(found.cells, cells), len(found.cells) - 1)
+            listed = found.cells[at] == cells if len(found.cells) else np.zeros(len(cells), dtype=bool)
+            low, high = self._around(np.where(listed, found.counts[at] if len(at) else 0, 0), reach)
+            unlisted = (found.least - 1 + reach) / self._total
+            return np.where(listed, low, 0.0), np.where(listed, high, unlisted)
+        if names == attributes:
+            return self._around(found.counts[cells], _reach(found.sigma_squared))
+        shape = domain.project(names).sizes
+        away = tuple(axis for axis, name in enumerate(names) if name not in attributes)
+        counts = found.counts.reshape(shape).sum(axis=away).reshape(-1)[cells]
+        added = domain.project(names).size // domain.project(attributes).size
+        return self._around(counts, _TWO_SIDED * sqrt(added * found.sigma_squared))
+
+    def _around(self, counts: Ints, reach: float) -> tuple[Floats, Floats]:
+        return (counts - ceil(reach)) / self._total, (counts + ceil(reach)) / self._total
+
+
+@lru_cache(maxsize=4096)
+def _reach(sigma_squared: Fraction) -> int:
+    """The noise is at most this far from zero with the stated confidence."""
+    return quantile(DiscreteGaussian(sigma_squared), (1 + CONFIDENCE) / 2)
