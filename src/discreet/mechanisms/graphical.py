@@ -65,11 +65,9 @@ class MstSettings:
 
 @dataclass(frozen=True)
 class AimSettings(MstSettings):
-    """Settings of `aim`.
+    """Settings of `aim`, those of `mst` and its own.
 
     Attributes:
-        steps: Steps of each fit.
-        draws: Rows drawn from the model, which answers are counted from.
         rounds: How many rounds the first ones are sized for; 16 for each attribute by default.
         megabytes: Largest model, once all of the budget is spent.
     """

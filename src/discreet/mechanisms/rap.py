@@ -106,19 +106,7 @@ class PaperSettings:
 
 @dataclass(frozen=True)
 class SoftmaxSettings(PaperSettings):
-    """Settings of `rap-softmax`: the published algorithm on logits, with the rate of Liu et al. (2021), table 5.
-
-    Attributes:
-        rounds: T. One round without `per_round` measures every query at once and selects nothing.
-        per_round: K, queries selected in each round; 16 where there are several rounds.
-        rows: n', relaxed rows.
-        rate: Adam's learning rate.
-        steps: Most steps of one projection.
-        tolerance: Stop when a step improves the loss by less than this share of it.
-        transform: sparsemax, softmax or box.
-        answers: relaxed, rounded, or auto: relaxed up to 2^28 queries, and 2^24 of a threshold with r < k.
-        copies: Ordinary rows drawn from each relaxed row where answers are rounded.
-    """
+    """Settings of `rap-softmax`: the published algorithm on logits, with the rate of Liu et al. (2021), table 5."""
 
     rate: float = 0.1
     transform: str = "softmax"

@@ -74,15 +74,7 @@ class MwemSettings:
 
 @dataclass(frozen=True)
 class PmwSettings(MwemSettings):
-    """Settings of `pmw-pub`, those of `mwem`.
-
-    Attributes:
-        rounds: T.
-        per_round: K, queries selected in each round.
-        rate: Step size.
-        passes: How often each round goes over all measurements so far; 0 to use the round's own, once.
-        whole: Measure the whole marginals of selected queries, for the price of two of their cells.
-    """
+    """Settings of `pmw-pub`, those of `mwem`."""
 
     passes: int = 20
 
