@@ -141,8 +141,7 @@ class Curator:
         _check.positive("rho", rho)
         _check.one_of("priced", priced, PRICES)
         sizes = [self.domain.project(attributes).size for attributes in marginals]
-        if not marginals or len(set(marginals)) != len(marginals):
-            raise BadWorkload("Measure at least one marginal, and each only once.")
+        _require_distinct("marginal", marginals)
         require_measurable(self.domain, marginals)
         joint, single = self.neighbours.marginal_squared, self.neighbours.single**2
         costs = [joint if priced == "jointly" else single * size for size in sizes]
@@ -178,8 +177,7 @@ class Curator:
             label: What the ledger calls this step.
         """
         _check.positive("rho", rho)
-        if not marginals or len(set(marginals)) != len(marginals):
-            raise BadWorkload("Measure at least one marginal, and each only once.")
+        _require_distinct("marginal", marginals)
         sizes = [self.domain.project(attributes).size for attributes in marginals]
         if max(sizes) > rare.MOST_DRAWS:
             raise BadWorkload(f"A marginal has {max(sizes):,} cells; noise can be drawn on {rare.MOST_DRAWS:,}.")
@@ -214,8 +212,7 @@ class Curator:
         """
         _check.positive("rho", rho)
         _check.one_of("priced", priced, PRICES)
-        if not queries or len(set(queries)) != len(queries):
-            raise BadWorkload("Measure at least one query, and each only once.")
+        _require_distinct("query", queries)
         for query in queries:
             if not 0 <= query.cell < query.threshold.cells(self.domain):
                 raise BadWorkload(f"{query.threshold} has no query number {query.cell}.")
@@ -268,10 +265,7 @@ class Curator:
         excluded = {(number[query.threshold], query.cell) for query in without if query.threshold in number}
         if picks > workload.size - len(excluded):
             raise BadSetting(f"{picks} queries cannot be picked from {workload.size - len(excluded):,}.")
-        epsilon = root_below(8 * Fraction(rho) / picks)
-        weights = whole_weights(workload.weights)
-        grid = grid_of(workload)
-        exponent = epsilon / (2 * self.neighbours.single * grid * max(weights))
+        epsilon, weights, grid, exponent = self._drawing(workload, picks, rho)
         self.budget.charge(SelectionEvent(picks, epsilon), label)
         self._read(workload.marginals)
         self._progress.stage(f"{label} {picks} of {workload.size:,} queries", len(workload))
@@ -300,10 +294,7 @@ class Curator:
         """
         _check.positive("rho", rho)
         _check.whole("picks", picks)
-        epsilon = root_below(8 * Fraction(rho) / picks)
-        weights = whole_weights(workload.weights)
-        grid = grid_of(workload)
-        exponent = epsilon / (2 * self.neighbours.single * grid * max(weights))
+        epsilon, weights, grid, exponent = self._drawing(workload, picks, rho)
         self.budget.charge(DrawsEvent(picks, epsilon), label)
         self._read(workload.marginals)
         self._progress.stage(f"{label} {picks} of {workload.size:,} queries", 2 * len(workload))
@@ -387,6 +378,12 @@ class Curator:
         drawn = noise.draw(DiscreteGaussian(sigma_squared), 1, self._entropy)
         return NoisyMaximum(ceil(Fraction(largest, GRID)) + int(drawn[0]), sigma_squared)
 
+    def _drawing(self, workload: Workload, picks: int, rho: Fraction) -> tuple[Fraction, list[int], int, Fraction]:
+        """Epsilon of each draw, whole weights of the thresholds, the grid of scores, and the exponent of a unit."""
+        epsilon = root_below(8 * Fraction(rho) / picks)
+        weights, grid = whole_weights(workload.weights), grid_of(workload)
+        return epsilon, weights, grid, epsilon / (2 * self.neighbours.single * grid * max(weights))
+
     # What follows reads the table; every caller above has charged first.
 
     def _charge_gaussian(self, costs: Iterable[tuple[int, Fraction]], label: str) -> None:
@@ -428,3 +425,8 @@ class Curator:
     def _in_units(self, grid: int) -> Lookup:
         """Exact counts, in units of 1/grid of a row."""
         return lambda attributes: self._counts[attributes].times(grid)
+
+
+def _require_distinct(what: str, asked: Sequence[Attributes] | Sequence[Query]) -> None:
+    if not asked or len(set(asked)) != len(asked):
+        raise BadWorkload(f"Measure at least one {what}, and each only once.")
