@@ -16,6 +16,9 @@ Codes = NDArray[np.int64]
 LARGEST_INDEX = 2**63 - 1
 """Cells are addressed by one signed 64-bit integer; a marginal with more cells is refused."""
 
+UNKNOWN = -1
+"""Stands for a code that is not known, such as that of an attribute which a public table lacks."""
+
 
 @dataclass(frozen=True)
 class Domain:

@@ -21,7 +21,7 @@ class Job:
         workload: What matters.
         rho: What may be spent.
         settings: The mechanism's own settings.
-        public: Rows of a public table (codes, rows x attributes; -1 where it lacks an attribute), or None.
+        public: Rows of a public table (codes, rows x attributes; `UNKNOWN` where it lacks an attribute), or None.
         seed: For random choices that carry no privacy, such as where a fit starts.
         progress: Who hears about it.
     """

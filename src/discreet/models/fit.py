@@ -25,7 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.data.domain import Domain
+from discreet.data.domain import UNKNOWN, Domain
 from discreet.models import compiled, guess, tiles, transform
 from discreet.models.tiles import Bucket, Packed
 from discreet.privacy.measurement import Measurement
@@ -99,7 +99,7 @@ def lean(
 ) -> jax.Array:
     """Logits that lean to a first guess; arguments as those of `fit`, which comes next."""
     codes = guess.guess(domain, measurements, rows=logits.shape[1], shifts=settings.shifts, total=total, seed=seed)
-    attribute, row = np.nonzero(codes != guess.UNKNOWN)
+    attribute, row = np.nonzero(codes != UNKNOWN)
     bits = np.asarray(domain.offsets)[attribute] + codes[attribute, row]
     return logits.at[bits, row].add(settings.lean)
 

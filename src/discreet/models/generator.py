@@ -19,15 +19,12 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.data.domain import Domain
+from discreet.data.domain import UNKNOWN, Domain
 from discreet.models import compiled, projection, tiles, transform
 from discreet.models.adam import Adam
 from discreet.models.projection import Queries
 from discreet.models.tiles import Bucket
 from discreet.progress import SILENT, Progress
-
-UNKNOWN = -1
-"""Stands for the value of an attribute that a public table lacks."""
 
 _STRETCH = 50
 """Steps between two reports of progress."""

@@ -16,14 +16,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.data.domain import Domain
+from discreet.data.domain import UNKNOWN, Domain
 from discreet.models import tiles
 from discreet.privacy.measurement import Measurement
 
 STANDS_OUT = 5.0
 """Standard deviations by which a count exceeds zero."""
-
-UNKNOWN = -1
 
 
 def guess(

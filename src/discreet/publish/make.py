@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import _check
-from discreet.data.domain import Domain
+from discreet.data.domain import UNKNOWN, Domain
 from discreet.data.schema import Schema
 from discreet.data.table import Table
 from discreet.errors import BadData, BadSetting, DiscreetError
@@ -263,8 +263,8 @@ def _check_plan(
 
 
 def _within(domain: Domain, public: Table) -> NDArray[np.int64]:
-    """Codes of a public table, rows x all attributes of the domain; -1 for those that it lacks."""
-    codes = np.full((public.rows(), len(domain)), -1, dtype=np.int64)
+    """Codes of a public table, rows x all attributes of the domain; `UNKNOWN` for those that it lacks."""
+    codes = np.full((public.rows(), len(domain)), UNKNOWN, dtype=np.int64)
     codes[:, [domain.index(name) for name in public.domain]] = public.codes()
     return codes
 

@@ -6,9 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from discreet.data.domain import Domain
+from discreet.data.domain import UNKNOWN, Domain
 from discreet.models import generator, projection
-from discreet.models.generator import UNKNOWN, Generator, GeneratorSettings
+from discreet.models.generator import Generator, GeneratorSettings
 from discreet.privacy.measurement import Measurement
 from discreet.queries.threshold import Threshold
 

@@ -3,10 +3,10 @@ from fractions import Fraction
 import jax.numpy as jnp
 import numpy as np
 
-from discreet.data.domain import Domain
+from discreet.data.domain import UNKNOWN, Domain
 from discreet.models import fit
 from discreet.models.fit import FitSettings
-from discreet.models.guess import STANDS_OUT, UNKNOWN, guess
+from discreet.models.guess import STANDS_OUT, guess
 from discreet.privacy.measurement import Measurement
 from discreet.queries.threshold import Threshold
 
