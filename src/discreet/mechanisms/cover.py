@@ -33,6 +33,17 @@ def cover(marginals: Mapping[Attributes, float], order: int) -> dict[Attributes,
     return covering
 
 
+def closure(marginals: Iterable[Attributes]) -> list[Attributes]:
+    """Marginals and all their sub-marginals, each once, smallest first."""
+    every = {
+        subset
+        for attributes in marginals
+        for width in range(1, len(attributes) + 1)
+        for subset in combinations(attributes, width)
+    }
+    return sorted(every, key=lambda subset: (len(subset), subset))
+
+
 def largest_order(workload: Workload, picks: int | None) -> int:
     """The largest order at which what is measured together has at most MOST_CELLS cells, or else 1.
 

@@ -29,6 +29,7 @@ from discreet import _check
 from discreet.data.domain import Domain
 from discreet.errors import BadWorkload
 from discreet.mechanisms.adaptive import Outcome
+from discreet.mechanisms.cover import closure
 from discreet.mechanisms.job import Job
 from discreet.models.graphical import GraphicalModel, package, size
 from discreet.privacy.curator import Curator
@@ -168,17 +169,6 @@ def _fitting(
     """Numbers of the candidates that keep the model this small, and of those that are in it already."""
     known = set(chosen)
     return [at for at, each in enumerate(candidates) if each in known or size(domain, [*chosen, each]) <= megabytes]
-
-
-def closure(marginals: Iterable[Attributes]) -> list[Attributes]:
-    """Marginals and all their sub-marginals, each once, smallest first."""
-    every = {
-        subset
-        for attributes in marginals
-        for width in range(1, len(attributes) + 1)
-        for subset in combinations(attributes, width)
-    }
-    return sorted(every, key=lambda subset: (len(subset), subset))
 
 
 def _bearing(candidate: Attributes, workload: Workload) -> float:

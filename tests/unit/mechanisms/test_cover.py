@@ -2,7 +2,7 @@ import pytest
 
 from discreet.data.domain import Domain
 from discreet.mechanisms import cover as covers
-from discreet.mechanisms.cover import cells_at, cover, largest_order
+from discreet.mechanisms.cover import cells_at, closure, cover, largest_order
 from discreet.queries.threshold import Threshold
 from discreet.queries.workload import Workload
 
@@ -13,6 +13,12 @@ def test_larger_marginals_are_replaced_by_their_parts_and_keep_the_largest_weigh
     found = cover({("a", "b", "c"): 2.0, ("a", "b"): 1.0, ("d",): 3.0}, 2)
     assert found == {("a", "b"): 2.0, ("a", "c"): 2.0, ("b", "c"): 2.0, ("d",): 3.0}
     assert cover({("a", "b", "c"): 1.0}, 3) == {("a", "b", "c"): 1.0}
+
+
+def test_a_closure_has_every_part_once_smallest_first() -> None:
+    found = closure([("b", "c"), ("a", "b", "d"), ("b",)])
+    assert found == [(x,) for x in "abcd"] + [("a", "b"), ("a", "d"), ("b", "c"), ("b", "d"), ("a", "b", "d")]
+    assert closure([]) == []
 
 
 def test_cells_are_those_of_everything_or_of_the_largest_picks() -> None:
