@@ -28,7 +28,7 @@ import jax
 import numpy as np
 
 from discreet import _check
-from discreet.data.domain import Domain
+from discreet.data.domain import Codes, Domain
 from discreet.errors import BadSetting
 from discreet.mechanisms import answering
 from discreet.mechanisms.adaptive import Model, Outcome, Schedule, adaptive, require_picks
@@ -118,7 +118,7 @@ def run(curator: Curator, job: Job) -> Outcome:
     """Train a generator, from random weights or from public rows."""
     model = _Gem(curator.domain, curator.total, job)
     if job.public is not None:
-        model.learn(job)
+        model.learn(job.public)
     schedule = _schedule(job.workload, job.settings)
     return adaptive(curator, job.workload, model, rho=job.rho, schedule=schedule, progress=job.progress)
 
@@ -160,12 +160,11 @@ class _Gem(Model):
         self._steps: list[int] = []
         self._seen = 0
 
-    def learn(self, job: Job) -> None:
+    def learn(self, public: Codes) -> None:
         """Begin with public rows."""
-        assert job.public is not None
         constants = GeneratorSettings(_LEARNING_RATE, self._settings.learning, self._settings.resample)
         self._generator = generator.learn(
-            self._domain, self._generator, job.public, settings=constants, seed=job.seed, progress=job.progress
+            self._domain, self._generator, public, settings=constants, seed=self._job.seed, progress=self._job.progress
         )
 
     def answers(self) -> Answers:
