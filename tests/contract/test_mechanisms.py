@@ -127,6 +127,10 @@ def test_noise_on_more_cells_than_can_be_held_lists_what_stands_out(tmp_path: Pa
     again = Release.open(tmp_path / "out")
     assert same_answers(made, again)
     assert [m.least for m in again.measurements] == [m.least for m in made.measurements] != [None] * 4
+    assert "answered zero" in again.notes["left_out"]
+    told = (tmp_path / "out" / "report.html").read_text()
+    assert "they are answered zero" in told
+    assert "a0=0, a1=0, a2=0" in told and again.answer("a0=0, a1=0, a2=0") != 0
     with pytest.raises(DiscreetError, match="was not measured"):
         again.answer("a0=1")
 
@@ -134,6 +138,7 @@ def test_noise_on_more_cells_than_can_be_held_lists_what_stands_out(tmp_path: Pa
 @pytest.mark.parametrize("which", ["gaussian", "gaussian-paper"])
 def test_a_huge_budget_reproduces_the_counts(table: Table, which: str) -> None:
     made = make(table, which, epsilon=1e6)
+    assert made.notes == {}
     assert errors(made.answers, table, made.workload, made.schema).max_error == 0
 
 

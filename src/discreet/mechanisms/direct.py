@@ -17,6 +17,11 @@ from discreet.privacy.measurement import MOST_CELLS
 from discreet.queries.answers import Zeros
 from discreet.queries.workload import Workload
 
+_LEFT_OUT = (
+    "counts that do not stand out of the noise: they are answered zero. Where that begins is `least` of each "
+    "measurement in release.json"
+)
+
 
 def all_zero(curator: Curator) -> Outcome:
     """Answer zero to everything, at no cost."""
@@ -28,9 +33,10 @@ def gaussian(curator: Curator, workload: Workload, *, rho: Fraction, priced: str
 
     Where there are too many cells to hold, only counts that stand out of the noise are listed, and others are zero.
     """
-    needed = workload.marginals
+    needed, notes = workload.marginals, {}
     if priced == "jointly" and sum(workload.domain.project(subset).size for subset in needed) > MOST_CELLS:
         measured = curator.measure_sparse(list(needed), rho=rho, weights=list(needed.values()), label=EVERYTHING)
+        notes["left_out"] = _LEFT_OUT
     else:
         measured = measure_everything(curator, workload, rho=rho, priced=priced)
-    return Outcome(NoisyCounts(curator.domain, curator.total, measured), measured)
+    return Outcome(NoisyCounts(curator.domain, curator.total, measured), measured, notes)

@@ -322,13 +322,15 @@ def _provenance(release: Release) -> str:
 
 
 def _example(release: Release) -> str:
-    """A query about two attributes, with its answer, in a shell and in Python."""
-    covered = release.workload.thresholds[0].attributes  # without a model, nothing else can be answered
-    pair = (covered if isinstance(release.answers, NoisyCounts) else release.domain.attributes)[:2]
-    asked = ", ".join(f"{name}={release.schema[name].label(0)}" for name in pair)
+    """A query about two attributes (more where only those were counted), with its answer, in a shell and in Python."""
+    names = release.domain.attributes[:2]
+    if isinstance(release.answers, NoisyCounts):  # without a model, nothing else can be answered
+        covered = release.workload.thresholds[0].attributes
+        names = covered if any(found.least is not None for found in release.measurements) else covered[:2]
+    asked = ", ".join(f"{name}={release.schema[name].label(0)}" for name in names)
     lines = [f"$ discreet answer DIR {shlex.quote(asked)}"]
     with suppress(DiscreetError):
-        if release.domain.project(pair).size <= MOST_CELLS:
+        if release.domain.project(names).size <= MOST_CELLS:
             value, total = fraction(release.answers, release.query(asked)), release.answers.total
             lines.append(f"{value:.6f}  about {value * total:,.0f} of {total:,}  {asked}")
     python = [">>> from discreet import Release", '>>> release = Release.open("DIR")']
