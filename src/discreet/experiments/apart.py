@@ -19,7 +19,7 @@ from discreet.experiments.experiment import Cell, Experiment
 
 
 def measured(experiment: Experiment, cell: Cell, data: Path) -> dict[str, Any]:
-    """`figures` with peak memory in bytes, `refused`, or `unfinished` with the minutes that it had."""
+    """`figures` with peak memory in bytes, `refused`, or `unfinished`: the minutes that it had, or what ended it."""
     asked = {"experiment": experiment.name, "data": str(data), **vars(cell)}
     minutes = experiment.minutes or 0
     try:
@@ -33,6 +33,8 @@ def measured(experiment: Experiment, cell: Cell, data: Path) -> dict[str, Any]:
         )
     except subprocess.TimeoutExpired:
         return {"figures": None, "unfinished": minutes}
+    if done.returncode < 0:  # 9 is how a machine that runs out of memory ends a process
+        return {"figures": None, "unfinished": f"killed by signal {-done.returncode}"}
     if done.returncode:
         raise Bug(f"A cell failed ({cell}):\n{done.stderr[-2000:]}")
     told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])

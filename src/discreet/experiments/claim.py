@@ -12,8 +12,8 @@ import numpy as np
 
 from discreet.confidence import CONFIDENCE, student_quantile
 from discreet.experiments.chart import grouped
-from discreet.experiments.experiment import SIZES, Cell, Experiment, Row
-from discreet.experiments.record import Entry, key_of, rows
+from discreet.experiments.experiment import SIZES, Experiment, Row
+from discreet.experiments.record import Entry, cell_of, rows
 from discreet.experiments.trial import PUBLISHED
 
 CONFIRMED, REFUTED, UNDECIDED = "confirmed", "refuted", "undecided"
@@ -178,7 +178,7 @@ def _account(experiment: Experiment, entries: Sequence[Entry]) -> list[str]:
     planned = experiment.cells(size, seeds)
     further = {entry["dataset"] for entry in entries} - {cell.dataset for cell in planned}
     planned += experiment.cells(size, seeds, sorted(further)) if further else []
-    done = {key_of(entry) for entry in entries}
+    done = {cell_of(entry).key for entry in entries}
     missing = [cell for cell in planned if cell.key not in done]
     refused = Counter(entry["refused"] for entry in entries if entry.get("refused"))
     seconds = sum(entry["seconds"] for entry in entries)
@@ -191,12 +191,17 @@ def _account(experiment: Experiment, entries: Sequence[Entry]) -> list[str]:
     if size in SIZES and size != "full":
         told.append("The papers' whole grid is `--full`.")
     told += [f"Refused in {many} cells: {text}" for text, many in refused.items()]
-    late = [Cell(entry["dataset"], entry["setting"], entry["seed"]) for entry in entries if entry.get("unfinished")]
-    told += [f"Unfinished after {experiment.minutes:g} minutes: {cell}." for cell in late]
+    for entry in entries:
+        if entry.get("unfinished"):
+            told.append(f"Unfinished{_ended(entry['unfinished'])}: {cell_of(entry)}.")
     commits = sorted({str(entry["commit"]) for entry in entries})
     versions = ", ".join(f"{name} {number}" for name, number in entries[-1]["versions"].items())
     told.append(f"Commit {', '.join(commits)}; {versions}.")
     return told
+
+
+def _ended(why: float | str) -> str:
+    return f", {why}" if isinstance(why, str) else f" after {why:g} minutes"
 
 
 def _more(listed: Sequence[object], shown: int) -> str:

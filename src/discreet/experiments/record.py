@@ -72,13 +72,13 @@ def append(path: Path, entry: Entry) -> None:
         raise BadSetting(f"{path} cannot be written: {error.strerror or error}. Run again with --resume.") from None
 
 
-def key_of(entry: Entry) -> str:
-    """The key of the cell that an entry is the result of."""
-    return Cell(entry["dataset"], entry["setting"], entry["seed"]).key
+def cell_of(entry: Entry) -> Cell:
+    """The cell that an entry is the result of."""
+    return Cell(entry["dataset"], entry["setting"], entry["seed"])
 
 
 def rows(entries: list[Entry]) -> list[Row]:
-    """Finished cells as flat dictionaries; refused ones are left out."""
+    """Finished cells as flat dictionaries; those refused or unfinished are left out."""
     return [
         {"dataset": entry["dataset"], "seed": entry["seed"], "seconds": entry["seconds"]}
         | entry["setting"]

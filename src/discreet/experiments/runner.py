@@ -141,7 +141,7 @@ def _earlier(path: Path, name: str, size: str, resume: bool) -> set[str]:
         other = next((entry[what] for entry in entries if entry[what] != wanted), None)
         if other is not None:
             raise BadSetting(f"{path} holds results of the {what} {other!r}, not {wanted!r}: choose another --out.")
-    return {record.key_of(entry) for entry in entries}
+    return {record.cell_of(entry).key for entry in entries}
 
 
 def _files(data: Path, dataset: str) -> tuple[Path, Path]:

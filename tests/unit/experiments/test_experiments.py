@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from dataclasses import replace
@@ -175,6 +176,23 @@ def test_a_cell_of_its_own_has_a_peak_an_end_and_its_refusals(data: Path) -> Non
     assert told["figures"] is None and "more than the workload" in told["refused"]
     with pytest.raises(Bug, match="A cell failed"):
         apart.measured(experiment, replace(cell, dataset="nowhere"), data)
+
+
+def test_a_cell_that_is_killed_is_a_result(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    child = tmp_path / "child"
+    child.write_text("#!/bin/sh\nkill -9 $$\n")
+    child.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(child))
+    out = runner.run("family", data=data, out=tmp_path / "out", size="tiny", seeds=1)
+    entries = record.load(out / record.RESULTS)
+    assert entries and all(entry["figures"] is None for entry in entries)
+    late = {**entries[0], "unfinished": 20}
+    record.append(out / record.RESULTS, late)
+    runner.report(out)
+    text = (out / "claim.md").read_text()
+    cell = record.cell_of(late)
+    assert f"- Unfinished, killed by signal 9: {cell}.\n" in text
+    assert f"- Unfinished after 20 minutes: {cell}.\n" in text
 
 
 def test_slow_mechanisms_of_the_family_have_fewer_seeds() -> None:
