@@ -62,9 +62,15 @@ def find(name: str) -> Mechanism:
 
 def catalogue() -> dict[str, Mechanism]:
     """Every mechanism, the default first."""
-    from discreet.mechanisms import gem, graphical, rap, search  # these need jax, which loads when it is used
+    from discreet.mechanisms import auto, gem, graphical, rap, search  # these need jax, which loads when it is used
 
     every = [
+        Mechanism(
+            name="auto",
+            settings=auto.Settings,
+            run=auto.run,
+            check=auto.check,
+        ),
         Mechanism(
             name="rap",
             settings=rap.Settings,

@@ -60,10 +60,11 @@ def cells_at(workload: Workload, order: int, picks: int | None) -> int:
     """Most cells that are measured together at this order."""
     domain = workload.domain
     if picks is None:
-        return _cells(domain, cover(workload.marginals, order))
+        return cells_of(domain, cover(workload.marginals, order))
     covers = (cover({subset: 1.0 for _, subset in threshold.terms()}, order) for threshold in workload)
-    return sum(sorted(_cells(domain, covering) for covering in covers)[-picks:])
+    return sum(sorted(cells_of(domain, covering) for covering in covers)[-picks:])
 
 
-def _cells(domain: Domain, marginals: Iterable[Attributes]) -> int:
+def cells_of(domain: Domain, marginals: Iterable[Attributes]) -> int:
+    """Cells of some marginals in all."""
     return sum(domain.project(attributes).size for attributes in marginals)

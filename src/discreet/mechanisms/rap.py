@@ -28,10 +28,11 @@ from discreet.mechanisms import answering
 from discreet.mechanisms.adaptive import Model, Outcome, Schedule, adaptive, require_picks
 from discreet.mechanisms.cover import cells_at, largest_order
 from discreet.mechanisms.job import Job
-from discreet.models import fit, projection, transform
+from discreet.models import fit, projection, start, transform
 from discreet.models.fit import FitSettings
 from discreet.models.projection import ProjectionSettings
 from discreet.models.relaxed import RelaxedRows
+from discreet.models.targets import targets
 from discreet.privacy.curator import Curator
 from discreet.privacy.measurement import Measurement, require_cells, require_measurable
 from discreet.progress import Progress
@@ -145,7 +146,7 @@ class _Softmax(Model):
     def __init__(self, domain: Domain, total: int, settings: Settings, job: Job) -> None:
         self._domain, self._total, self._settings, self._job = domain, total, settings, job
         self._constants = FitSettings(max_steps=settings.max_steps)
-        self._logits = fit.start(domain, settings.rows + settings.rows % fit.GROUPS, self._constants, job.seed)
+        self._logits = start.even(domain, settings.rows + settings.rows % fit.GROUPS, self._constants, job.seed)
         self._fits: list[dict[str, int]] = []
 
     def answers(self) -> Answers:
@@ -155,10 +156,11 @@ class _Softmax(Model):
         )
 
     def fit(self, measurements: Sequence[Measurement], progress: Progress) -> None:
-        known: Any = {"total": self._total, "settings": self._constants, "seed": self._job.seed}
+        known: Any = {"settings": self._constants, "seed": self._job.seed}
+        found = targets(measurements, total=self._total, seed=self._job.seed)
         if not self._fits:
-            self._logits = fit.lean(self._domain, self._logits, measurements, **known)
-        self._logits, taken = fit.fit(self._domain, self._logits, measurements, progress=progress, **known)
+            self._logits = start.lean(self._domain, self._logits, found, **known)
+        self._logits, taken = fit.fit(self._domain, self._logits, found, progress=progress, **known)
         self._fits.append(taken)
 
     def notes(self) -> dict[str, Any]:

@@ -25,10 +25,10 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.data.domain import UNKNOWN, Domain
-from discreet.models import compiled, guess, tiles, transform
+from discreet.data.domain import Domain
+from discreet.models import compiled, smooth, tiles, transform
+from discreet.models.targets import Target
 from discreet.models.tiles import Bucket, Packed
-from discreet.privacy.measurement import Measurement
 from discreet.progress import SILENT, Progress
 
 GROUPS = 2
@@ -50,6 +50,7 @@ class FitSettings:
         max_steps: Stop there in any case.
         start: Standard deviation of the first logits.
         lean: What is added to the logits of guessed values.
+        smooth: Share of a step that is passed on to neighbouring values, for attributes with many of them.
     """
 
     step: float = 75.0
@@ -62,6 +63,7 @@ class FitSettings:
     max_steps: int = 1500
     start: float = 0.5
     lean: float = 2.0
+    smooth: float = 0.0
 
     @property
     def shifts(self) -> tuple[float, float]:
@@ -83,27 +85,6 @@ class _State(NamedTuple):
     step: jax.Array
 
 
-def start(domain: Domain, rows: int, settings: FitSettings, seed: int) -> jax.Array:
-    """Logits near zero, different for every row."""
-    return settings.start * jax.random.normal(jax.random.key(seed), (domain.bits, rows), jnp.float32)
-
-
-def lean(
-    domain: Domain,
-    logits: jax.Array,
-    measurements: Sequence[Measurement],
-    *,
-    total: int,
-    settings: FitSettings,
-    seed: int,
-) -> jax.Array:
-    """Logits that lean to a first guess; arguments as those of `fit`, which comes next."""
-    codes = guess.guess(domain, measurements, rows=logits.shape[1], shifts=settings.shifts, total=total, seed=seed)
-    attribute, row = np.nonzero(codes != UNKNOWN)
-    bits = np.asarray(domain.offsets)[attribute] + codes[attribute, row]
-    return logits.at[bits, row].add(settings.lean)
-
-
 def probabilities(domain: Domain, logits: jax.Array) -> jax.Array:
     """The rows that logits stand for."""
     return transform.per_attribute(domain, transform.softmax, logits)
@@ -112,9 +93,8 @@ def probabilities(domain: Domain, logits: jax.Array) -> jax.Array:
 def fit(
     domain: Domain,
     logits: jax.Array,
-    measurements: Sequence[Measurement],
+    targets: Sequence[Target],
     *,
-    total: int,
     settings: FitSettings,
     seed: int,
     progress: Progress = SILENT,
@@ -124,17 +104,17 @@ def fit(
     Args:
         domain: Public.
         logits: Where to start, bits x rows; the number of rows is even.
-        measurements: Whole marginals; in later calls the earlier ones must come first.
-        total: Rows that fractions are taken of.
+        targets: Whole marginals.
         settings: Constants.
         seed: Public.
         progress: Hears about steps.
     """
     compiled.trim()
-    packed = tiles.pack(domain, measurements, total=total, seed=seed)
+    packed = tiles.pack(domain, targets, seed=seed)
     batches = _Batches(packed, settings, seed)
-    load = _load(domain, measurements)
-    widest = max(len(found.threshold.attributes) for found in measurements)
+    load = _load(domain, targets)
+    kernels = _kernels(domain, settings)
+    widest = max(len(target.attributes) for target in targets)
     state = _State(jnp.array(logits), jnp.zeros_like(logits), jnp.array(logits), jnp.float32(0))
     least, best, done, check = np.inf, 0, 0, 0
     kept: list[tuple[int, jax.Array]] = []
@@ -152,7 +132,7 @@ def fit(
             check = done + max(_STRETCH, done // 16)
             if done >= settings.max_steps or done >= settings.overrun * best + 4 * _STRETCH:
                 break
-        state = _stretch(domain, settings, widest, state, packed.buckets, batches.take(), batches.scales, load)
+        state = _stretch(domain, settings, widest, state, packed.buckets, batches.take(), batches.scales, load, kernels)
         done += _STRETCH
         progress.step(done, f"least risk at {best}")
     answer = next((logits for step, logits in kept if step >= settings.overrun * best), kept[-1][1])
@@ -199,13 +179,19 @@ class _Batches:
         return taken
 
 
-def _load(domain: Domain, measurements: Sequence[Measurement]) -> jax.Array:
+def _kernels(domain: Domain, settings: FitSettings) -> dict[str, jax.Array]:
+    """What smooths the steps of each attribute that has many values."""
+    many = [name for name in domain if settings.smooth and domain.size_of(name) >= smooth.MANY]
+    return {name: jnp.asarray(smooth.kernel(domain.size_of(name), settings.smooth)) for name in many}
+
+
+def _load(domain: Domain, targets: Sequence[Target]) -> jax.Array:
     """Per bit: how many marginals, weighted by precision, pull at its attribute. It evens out step sizes."""
-    smallest = min(float(found.sigma_squared) for found in measurements)
+    least = min(target.sigma for target in targets)
     load: NDArray[np.float64] = np.zeros(len(domain))
-    for found in measurements:
-        for name in found.threshold.attributes:
-            load[domain.index(name)] += smallest / float(found.sigma_squared)
+    for target in targets:
+        for name in target.attributes:
+            load[domain.index(name)] += (least / target.sigma) ** 2
     return jnp.asarray(np.repeat(np.maximum(load, 1e-9), domain.sizes)[:, None], jnp.float32)
 
 
@@ -219,6 +205,7 @@ def _stretch(
     chosen: list[jax.Array],
     scales: list[jax.Array],
     load: jax.Array,
+    kernels: dict[str, jax.Array],
 ) -> _State:
     """A few steps of mirror descent with momentum."""
 
@@ -229,13 +216,12 @@ def _stretch(
             for bucket, ids, scale in zip(buckets, chosen, scales, strict=True)
         ]
         natural = jnp.sum(jnp.stack(pulls), axis=0)[:-2] / load
-        centred = jnp.concatenate(
-            [
-                natural[first : first + size] - jnp.sum(natural[first : first + size] * x[first : first + size], axis=0)
-                for first, size in zip(domain.offsets, domain.sizes, strict=True)
-            ]
-        )
-        velocity = settings.momentum * state.velocity + (1 - settings.momentum) * centred
+        moves = []
+        for name, first, size in zip(domain, domain.offsets, domain.sizes, strict=True):
+            block = natural[first : first + size]
+            centred = block - jnp.sum(block * x[first : first + size], axis=0)
+            moves.append(kernels[name] @ centred if name in kernels else centred)
+        velocity = settings.momentum * state.velocity + (1 - settings.momentum) * jnp.concatenate(moves)
         logits = state.logits - settings.step / widest * velocity
         number = state.step + 1
         weight = (settings.averaging + 1) / (number + settings.averaging)

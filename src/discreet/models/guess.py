@@ -17,57 +17,48 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.data.domain import UNKNOWN, Domain
-from discreet.models import tiles
-from discreet.privacy.measurement import Measurement
+from discreet.models.targets import Target
 
 STANDS_OUT = 5.0
 """Standard deviations by which a count exceeds zero."""
 
 
 def guess(
-    domain: Domain, measurements: Sequence[Measurement], *, rows: int, shifts: Sequence[float], total: int, seed: int
+    domain: Domain, targets: Sequence[Target], *, rows: int, shifts: Sequence[float], seed: int
 ) -> NDArray[np.int64]:
     """Codes, attributes x rows, or `UNKNOWN`; one equal group of rows for each shift, drawn from y + shift * z.
 
     Args:
         domain: Public.
-        measurements: Whole noisy marginals.
+        targets: Whole noisy marginals.
         rows: How many; a multiple of the number of shifts.
         shifts: What the fit adds to the measurements of each group, in units of the public noise.
-        total: Rows that fractions are taken of.
         seed: Public; the fit's.
     """
     generator = np.random.default_rng(seed)
     codes: NDArray[np.int64] = np.full((len(domain), rows), UNKNOWN, np.int64)
-    for position in _order(measurements):
-        found = measurements[position]
-        names = found.threshold.attributes
+    for target in _order(targets):
+        names = target.attributes
         which = np.array([domain.index(name) for name in names])
-        noise = tiles.public_noise(found, total=total, seed=seed, position=position)
-        deviation = float(found.sigma_squared) ** 0.5 / total
         for group, shift in zip(np.split(np.arange(rows), len(shifts)), shifts, strict=True):
-            seen = found.counts / total + shift * noise
-            masses = np.where(seen > STANDS_OUT * deviation * (1 + shift**2) ** 0.5, seen, 0)
+            seen = target.y + shift * target.z
+            masses = np.where(seen > STANDS_OUT * target.sigma * (1 + shift**2) ** 0.5, seen, 0)
             at = np.ix_(which, group)
             codes[at] = _complete(codes[at], masses.reshape(domain.project(names).sizes), generator)
     return codes
 
 
-def _order(measurements: Sequence[Measurement]) -> list[int]:
-    """Positions of marginals that each bring new attributes: most known ones first, then fewest cells."""
-    order: list[int] = []
+def _order(targets: Sequence[Target]) -> list[Target]:
+    """Marginals that each bring new attributes: most known ones first, then fewest cells."""
+    order: list[Target] = []
     known: set[str] = set()
-    left = list(range(len(measurements)))
+    left = list(targets)
     while left:
-        at = min(left, key=lambda at: (-len(known & set(_names(measurements[at]))), measurements[at].counts.size))
-        order.append(at)
-        known.update(_names(measurements[at]))
-        left = [at for at in left if not known.issuperset(_names(measurements[at]))]
+        first = min(left, key=lambda target: (-len(known.intersection(target.attributes)), target.y.size))
+        order.append(first)
+        known.update(first.attributes)
+        left = [target for target in left if not known.issuperset(target.attributes)]
     return order
-
-
-def _names(found: Measurement) -> tuple[str, ...]:
-    return found.threshold.attributes
 
 
 def _complete(

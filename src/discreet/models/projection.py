@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from discreet.data.domain import Domain
 from discreet.models import compiled, surrogate, tiles, transform
 from discreet.models.adam import Adam
+from discreet.models.targets import targets as whole_marginals
 from discreet.models.tiles import Bucket
 from discreet.privacy.measurement import Measurement
 from discreet.progress import SILENT, Progress
@@ -91,7 +92,7 @@ def project(
 def targets_of(domain: Domain, measurements: Sequence[Measurement], total: int) -> list[Queries] | list[Bucket]:
     """Whole marginals become tiles, single queries become arrays; a fit has one or the other."""
     if all(found.cells is None for found in measurements):
-        return tiles.pack(domain, measurements, total=total, seed=0).buckets
+        return tiles.pack(domain, whole_marginals(measurements, total=total, seed=0), seed=0).buckets
     return queries(domain, measurements, total)
 
 

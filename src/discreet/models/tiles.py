@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.data.domain import Domain
-from discreet.privacy.measurement import Measurement
+from discreet.models.targets import Target
 
 HEIGHT = 64
 """Rows of a tile: few, so that those which stand out share their tiles with few others."""
@@ -65,25 +65,21 @@ class Packed(NamedTuple):
     heavy: list[NDArray[np.int32]]
 
 
-def pack(domain: Domain, measurements: Sequence[Measurement], *, total: int, seed: int) -> Packed:
-    """Cut whole marginals into tiles.
-
-    The noise `z` depends on the seed and a measurement's position only: a list that grows at its end keeps it.
-    """
-    sigmas = [float(found.sigma_squared) ** 0.5 / total for found in measurements]
-    depth = max(1, *(len(found.threshold.attributes) - 1 for found in measurements))
+def pack(domain: Domain, targets: Sequence[Target], *, seed: int) -> Packed:
+    """Cut whole marginals into tiles."""
+    least = min(target.sigma for target in targets)
+    depth = max(1, *(len(target.attributes) - 1 for target in targets))
     pools: dict[str, list[tuple[Array, ...]]] = {}
-    for position, (found, sigma) in enumerate(zip(measurements, sigmas, strict=True)):
-        noise = public_noise(found, total=total, seed=seed, position=position)
-        column, left, (counts, z) = _as_matrices(domain, found.threshold.attributes, (found.counts, noise), depth)
-        weight = np.full(len(left), (min(sigmas) / sigma) ** 2, np.float32)
-        pools.setdefault(column, []).append((left, (counts / total).astype(np.float32), z, weight))
+    for target in targets:
+        column, left, (y, z) = _as_matrices(domain, target.attributes, (target.y, target.z), depth)
+        weight = np.full(len(left), (least / target.sigma) ** 2, np.float32)
+        pools.setdefault(column, []).append((left, y.astype(np.float32), z, weight))
     widths = _widths(domain, pools)
     generator = np.random.default_rng(seed)
     parts: dict[int, list[tuple[Array, ...]]] = {}
     for name in sorted(pools, key=domain.index):
         width = min(width for width in widths if width >= domain.size_of(name))
-        cut = _tiles(domain, name, pools.pop(name), width, min(sigmas), generator)
+        cut = _tiles(domain, name, pools.pop(name), width, least, generator)
         parts.setdefault(width, []).append(cut)
     packed = Packed([], [], [])
     for width in sorted(parts):
@@ -95,12 +91,6 @@ def pack(domain: Domain, measurements: Sequence[Measurement], *, total: int, see
         falling = np.argsort(-excess, kind="stable").astype(np.int32)
         packed.heavy.append(falling[: np.count_nonzero(excess)])
     return packed
-
-
-def public_noise(found: Measurement, *, total: int, seed: int, position: int) -> NDArray[np.float32]:
-    """Fresh noise for every cell of a measurement, with the deviation of its fractions."""
-    deviation = np.float32(float(found.sigma_squared) ** 0.5 / total)
-    return deviation * np.random.default_rng((seed, position)).standard_normal(found.counts.size, np.float32)
 
 
 def roomy(count: int) -> int:

@@ -9,9 +9,10 @@ import pytest
 from tests.tables import brute_force, random_table
 
 from discreet.data.domain import Domain
-from discreet.models import fit, projection, tiles, transform
+from discreet.models import fit, projection, start, tiles, transform
 from discreet.models.fit import FitSettings
 from discreet.models.projection import ProjectionSettings
+from discreet.models.targets import targets
 from discreet.privacy.measurement import Measurement
 from discreet.progress import Progress
 from discreet.queries.threshold import Threshold
@@ -56,7 +57,7 @@ def direct_loss(x: jax.Array, measurements: list[Measurement], total: int) -> ja
 
 def test_tiles_have_the_loss_and_gradient_of_every_cell() -> None:
     measurements, x = measured(), some_rows()
-    packed = tiles.pack(DOMAIN, measurements, total=300, seed=0)
+    packed = tiles.pack(DOMAIN, targets(measurements, total=300, seed=0), seed=0)
     padded = tiles.with_constants(x)
     parts = [
         tiles.pull(padded, bucket, jnp.arange(len(bucket.y)), jnp.ones(len(bucket.y)), (0.0,))
@@ -73,7 +74,7 @@ def test_cells_that_stand_out_are_in_every_batch_and_all_others_in_their_turn() 
     counts = np.random.default_rng(0).normal(scale=2, size=domain.size).round().astype(np.int64)
     counts[[70_000, 12_345]] += 300
     found = whole(("a", "b", "c"), counts)
-    packed = tiles.pack(domain, [found], total=1000, seed=1)
+    packed = tiles.pack(domain, targets([found], total=1000, seed=1), seed=1)
     (bucket,), (real,), (heavy,) = packed
     assert real == 25
     assert heavy.tolist() == [0]
@@ -90,7 +91,7 @@ def test_cells_that_stand_out_are_in_every_batch_and_all_others_in_their_turn() 
 
 def test_noise_of_earlier_measurements_survives_later_ones() -> None:
     def noise_of(count: int) -> set[float]:
-        packed = tiles.pack(DOMAIN, measured()[:count], total=300, seed=3)
+        packed = tiles.pack(DOMAIN, targets(measured()[:count], total=300, seed=3), seed=3)
         return {float(value) for bucket in packed.buckets for value in np.asarray(bucket.z).reshape(-1) if value}
 
     assert noise_of(3) < noise_of(5)
@@ -130,8 +131,8 @@ def test_the_fit_stops_and_beats_its_measurements() -> None:
         for names, counts in zip(sets, truth, strict=True)
     ]
     settings = FitSettings()
-    start = fit.start(DOMAIN, 40, settings, 0)
-    logits, taken = fit.fit(DOMAIN, start, noisy, total=2000, settings=settings, seed=0)
+    begun = start.even(DOMAIN, 40, settings, 0)
+    logits, taken = fit.fit(DOMAIN, begun, targets(noisy, total=2000, seed=0), settings=settings, seed=0)
     assert 0 <= taken["least_risk_at"] <= taken["steps"] < settings.max_steps
     x = np.asarray(fit.probabilities(DOMAIN, logits))
     product = (x[0:5][:, None, None] * x[5:7][None, :, None] * x[7:14][None, None, :]).mean(axis=3).reshape(-1)
@@ -150,14 +151,21 @@ def test_whoever_listens_can_see_the_rows_on_the_way() -> None:
             self.rows.append(np.asarray(rows()))
 
     heard, settings = Listener(), ProjectionSettings(rate=0.01, steps=600, tolerance=0.0)
-    start = projection.start(DOMAIN, 30, settings.transform, 0)
+    begun = projection.start(DOMAIN, 30, settings.transform, 0)
     found = measured(sets=[("a", "b"), ("b", "c")])
-    parameters, _ = projection.project(DOMAIN, start, found, total=300, settings=settings, progress=heard)
+    parameters, _ = projection.project(DOMAIN, begun, found, total=300, settings=settings, progress=heard)
     assert len(heard.losses) == 3
     assert heard.losses[0] > heard.losses[-1] >= 0
     assert np.array_equal(heard.rows[-1], np.asarray(projection.probabilities(DOMAIN, parameters, settings.transform)))
     heard, constants = Listener(), FitSettings(max_steps=40)
-    fit.fit(DOMAIN, fit.start(DOMAIN, 30, constants, 0), found, total=300, settings=constants, seed=0, progress=heard)
+    fit.fit(
+        DOMAIN,
+        start.even(DOMAIN, 30, constants, 0),
+        targets(found, total=300, seed=0),
+        settings=constants,
+        seed=0,
+        progress=heard,
+    )
     assert len(heard.losses) > 1
     assert np.allclose(heard.rows[-1][:5].sum(axis=0), 1, atol=1e-5)
 

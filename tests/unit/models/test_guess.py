@@ -4,9 +4,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from discreet.data.domain import UNKNOWN, Domain
-from discreet.models import fit
+from discreet.models import fit, start
 from discreet.models.fit import FitSettings
 from discreet.models.guess import STANDS_OUT, guess
+from discreet.models.targets import targets
 from discreet.privacy.measurement import Measurement
 from discreet.queries.threshold import Threshold
 
@@ -30,7 +31,7 @@ def whole(codes: np.ndarray, names: tuple[str, ...], sigma: float, seed: int = 0
 
 
 def guessed(measurements: list[Measurement], shifts: tuple[float, ...] = (0.5, -0.5), rows: int = 2000) -> np.ndarray:
-    return guess(DOMAIN, measurements, rows=rows, shifts=shifts, total=TOTAL, seed=3)
+    return guess(DOMAIN, targets(measurements, total=TOTAL, seed=3), rows=rows, shifts=shifts, seed=3)
 
 
 def test_values_that_go_together_are_guessed_together() -> None:
@@ -83,10 +84,10 @@ def test_a_fit_finds_rows_that_are_empty_everywhere() -> None:
     settings = FitSettings(max_steps=48)
 
     def share(lean: bool) -> float:
-        logits = fit.start(domain, 40, settings, 0)
+        logits = start.even(domain, 40, settings, 0)
         if lean:
-            logits = fit.lean(domain, logits, found, total=5000, settings=settings, seed=0)
-        logits, _ = fit.fit(domain, logits, found, total=5000, settings=settings, seed=0)
+            logits = start.lean(domain, logits, targets(found, total=5000, seed=0), settings=settings, seed=0)
+        logits, _ = fit.fit(domain, logits, targets(found, total=5000, seed=0), settings=settings, seed=0)
         rows = fit.probabilities(domain, logits)
         return float(jnp.mean(rows[59] * rows[119] * rows[179] * rows[239]))
 

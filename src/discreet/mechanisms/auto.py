@@ -1,0 +1,160 @@
+"""`auto`: our own default. Every order of marginals at once, calmed, and relaxed rows from their product on.
+
+What is asked for is measured whole, all of it, and so are all smaller marginals that it contains. Nothing is selected:
+selection was tried and does not pay (docs/auto.md). Single attributes come first in importance, since at small budgets
+nearly all of the error in a table of three attributes is error in those; how much they get follows from public facts
+alone (`shares`). Two thirds of the rest go to the largest marginals, which say where the heavy cells are, and a third
+to those in between.
+
+The noisy marginals of single attributes are smoothed as far as they allow (`discreet.models.smooth`), and the rows
+start from the product of these: independence is the first guess, as in a graphical model. Then rows are fitted to all
+marginals at once, by precision, smoothly along attributes with many values, and the fit stops by its own estimate of
+risk (`discreet.models.fit`). There is no junction tree, and no limit to the number of queries: large workloads are
+measured through a cover and answered by rounded rows, as in `rap`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import sqrt
+
+import numpy as np
+
+from discreet import _check
+from discreet.mechanisms import answering
+from discreet.mechanisms.adaptive import EVERYTHING, Outcome
+from discreet.mechanisms.cover import cells_of, closure, cover, largest_order
+from discreet.mechanisms.job import Job
+from discreet.models import fit, smooth, start
+from discreet.models.fit import FitSettings
+from discreet.models.relaxed import RelaxedRows
+from discreet.models.targets import targets
+from discreet.privacy.curator import Curator
+from discreet.privacy.measurement import MOST_CELLS, require_measurable
+from discreet.queries.threshold import Attributes
+from discreet.queries.workload import Workload
+
+FIT = FitSettings(step=40.0, overrun=1.0, smooth=0.7)
+"""Constants of the fit that differ from those of `rap`."""
+
+_BETWEEN = 1 / 3
+"""Share of what single attributes leave that goes to marginals which are contained in others."""
+
+_BALANCE = 0.36
+"""Total variation that noise on single attributes is weighed against: chosen on ADULT, a public table."""
+
+_BY_SIZE = 1 / 3
+"""Single attributes share their part of the budget by their number of values to this power."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of `auto`.
+
+    Attributes:
+        rows: n', relaxed rows; an odd number is raised by one, since the fit judges one half by the other.
+        order: Most attributes of a marginal that is measured; larger ones are covered by it. None for as many as fit.
+        answers: relaxed, rounded, or auto: relaxed up to 2^28 queries, and 2^24 of a threshold with r < k.
+        copies: Ordinary rows drawn from each relaxed row where answers are rounded.
+        max_steps: Most steps of the fit.
+    """
+
+    rows: int = 1000
+    order: int | None = None
+    answers: str = "auto"
+    copies: int = 256
+    max_steps: int = FIT.max_steps
+
+    def __post_init__(self) -> None:
+        answering.check_settings(self)
+        if self.order is not None:
+            _check.whole("order", self.order)
+        _check.whole("max_steps", self.max_steps)
+
+
+def check(workload: Workload, settings: Settings) -> None:
+    """Refuse a workload that does not fit, before anything is charged."""
+    answering.require_answerable(workload, settings)
+    require_measurable(workload.domain, _measured(workload, settings))
+
+
+def run(curator: Curator, job: Job) -> Outcome:
+    """Measure everything, smooth, fit."""
+    settings: Settings = job.settings
+    domain = curator.domain
+    constants = FitSettings(**{**vars(FIT), "max_steps": settings.max_steps})
+    wanted = _measured(job.workload, settings)
+    parts = shares(wanted, job.workload, total=curator.total, sigma=_deviation(curator, job.rho))
+    measured = curator.measure(list(parts), rho=job.rho, weights=list(parts.values()), label=EVERYTHING)
+    found = [
+        smooth.calm(target, constants.shifts) if len(target.attributes) == 1 else target
+        for target in targets(measured, total=curator.total, seed=job.seed)
+    ]
+    rows = settings.rows + settings.rows % fit.GROUPS
+    logits = start.product(domain, rows, found, settings=constants, seed=job.seed)
+    logits, taken = fit.fit(domain, logits, found, settings=constants, seed=job.seed, progress=job.progress)
+    relaxed = RelaxedRows.publish(domain, curator.total, np.asarray(fit.probabilities(domain, logits)))
+    notes = {"fits": [taken], "order": max(map(len, wanted))}
+    return Outcome(answering.publish(relaxed, settings, job), measured, notes)
+
+
+def shares(
+    wanted: Mapping[Attributes, float], workload: Workload, *, total: int, sigma: float
+) -> dict[Attributes, float]:
+    """How much of the budget each marginal gets; public facts only.
+
+    With all of the budget, noise on the d cells of one attribute would leave a total variation of about 0.4 d sigma
+    sqrt(attributes) / n. The mean of that over attributes, A, is weighed against a constant B: minimising A / sqrt(s) +
+    B / sqrt(1 - s) gives the share s of all single attributes, A^(2/3) / (A^(2/3) + B^(2/3)).
+
+    Args:
+        wanted: Marginals that are measured, and how much an error on each matters.
+        workload: What is asked.
+        total: Rows of the table.
+        sigma: Deviation of the noise on a marginal that gets the whole budget, in rows.
+    """
+    domain = workload.domain
+    single = {names: float(domain.project(names).size) for names in wanted if len(names) == 1}
+    within = {smaller for names in wanted for smaller in closure([names]) if smaller != names}
+    between = [names for names in wanted if len(names) > 1 and names in within]
+    largest = [names for names in wanted if len(names) > 1 and names not in within]
+    noise = 0.4 * float(np.mean(list(single.values()))) * sigma * sqrt(len(single)) / max(1, total)
+    ratio = (noise / _BALANCE) ** (2 / 3)
+    alone = ratio / (1 + ratio) if largest else 1.0
+    rest = {"between": (1 - alone) * _BETWEEN if between else 0.0}
+    rest["largest"] = 1 - alone - rest["between"]
+    given: dict[Attributes, float] = {}
+    for names, part, weights in (
+        (list(single), alone, [size**_BY_SIZE for size in single.values()]),
+        (between, rest["between"], [1.0] * len(between)),
+        (largest, rest["largest"], [1.0] * len(largest)),
+    ):
+        priced = [weight * wanted[name] for name, weight in zip(names, weights, strict=True)]
+        given |= {name: part * price / sum(priced) for name, price in zip(names, priced, strict=True)}
+    return given
+
+
+def _measured(workload: Workload, settings: Settings) -> dict[Attributes, float]:
+    """Marginals that are measured, smallest first, with the largest weight asked of any that holds them."""
+    order = _order(workload) if settings.order is None else settings.order
+    covering = cover(workload.marginals, order)
+    weights: dict[Attributes, float] = {}
+    for names, weight in covering.items():
+        for smaller in closure([names]):
+            weights[smaller] = max(weight, weights.get(smaller, 0.0))
+    return {names: weights[names] for names in closure(covering)}
+
+
+def _order(workload: Workload) -> int:
+    """The largest order at which everything fits, smaller marginals included."""
+    order = largest_order(workload, None)
+    while order > 1 and cells_of(workload.domain, closure(cover(workload.marginals, order))) > MOST_CELLS:
+        order -= 1
+    return order
+
+
+def _deviation(curator: Curator, rho: Fraction) -> float:
+    """Of the noise on a marginal that would get the whole budget, in rows."""
+    return sqrt(curator.neighbours.marginal_squared / (2 * rho))
