@@ -51,6 +51,9 @@ class Recorder(Curator):
     def measure_sparse(self, marginals: Any, **asked: Any) -> list[Measurement]:
         return list(self._kept("measure_sparse", (marginals, asked), super().measure_sparse(marginals, **asked)))
 
+    def measure_residuals(self, marginals: Any, **asked: Any) -> list[Measurement]:
+        return list(self._kept("measure_residuals", (marginals, asked), super().measure_residuals(marginals, **asked)))
+
     def measure_queries(self, queries: Any, **asked: Any) -> list[Measurement]:
         return list(self._kept("measure_queries", (queries, asked), super().measure_queries(queries, **asked)))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
-from math import ceil
+from math import ceil, prod
 from typing import Protocol
 
 import numpy as np
@@ -18,7 +18,7 @@ from discreet import _check
 from discreet.data.domain import Domain
 from discreet.data.sparse import Piece, Run, Sparse
 from discreet.errors import BadSetting, BadWorkload
-from discreet.privacy import noise, rare
+from discreet.privacy import noise, rare, residual
 from discreet.privacy.budget import Budget
 from discreet.privacy.entropy import Entropy
 from discreet.privacy.event import DrawsEvent, GaussianEvent, SelectionEvent
@@ -83,6 +83,7 @@ class Curator:
         self._progress = progress
         self._counts: dict[Attributes, Sparse] = {}
         self._noisy_total: int | None = None
+        self._total_variance = Fraction(0)
         self._entropy = entropy
         self.budget = budget
         self.neighbours = neighbours
@@ -101,6 +102,11 @@ class Curator:
             raise BadSetting("Under add-remove the number of rows is private: call measure_total first.")
         return self._noisy_total
 
+    @property
+    def total_variance(self) -> Fraction:
+        """Parameter of the noise in `total`; zero where that is the true one."""
+        return self._total_variance
+
     def measure_total(self, *, rho: Fraction, label: str = "number of rows") -> None:
         """The number of rows plus noise; it stands for n from here on (at least 1).
 
@@ -112,6 +118,7 @@ class Curator:
         self._charge_gaussian([(self.neighbours.single**2, sigma_squared)], label)
         drawn = noise.draw(DiscreteGaussian(sigma_squared), 1, self._entropy)
         self._noisy_total = max(1, self._table.rows() + int(drawn[0]))
+        self._total_variance = sigma_squared
 
     def measure(
         self,
@@ -198,6 +205,56 @@ class Curator:
             self._progress.step(at)
             cells, counts = self._standing_out(attributes, size, each, least)
             measured.append(Measurement(Threshold(attributes), cells, counts, each.sigma_squared, least))
+        return measured
+
+    def measure_residuals(
+        self,
+        marginals: Sequence[Attributes],
+        *,
+        rho: Fraction,
+        weights: Sequence[float] | None = None,
+        label: str = "residuals",
+    ) -> list[Measurement]:
+        """Count what marginals say beyond their sub-marginals, and add integer Gaussian noise to every entry.
+
+        Privacy:
+            The residual of the i-th marginal, times its number of cells n_i, is a vector of integers. Noise of variance
+            n_i^2 sigma_i^2 on every entry costs (squared L2 change of the residual) / (2 sigma_i^2), and all of them
+            together what the same person can change in all at once: half of `Neighbours.residuals_squared` with weights
+            1 / sigma_i^2, exactly. Those are in proportion to the weights given, and scaled such that this is `rho`.
+            (Should integers overflow all the same, they do so after the noise as it were: addition and
+            multiplication modulo 2^64 are post-processing of the exact sum.)
+
+        Args:
+            marginals: Public; distinct, attributes in the domain's order, each of at least two values.
+            rho: Loss to spend.
+            weights: Precisions 1 / sigma_i^2, relative to each other; equal by default.
+            label: What the ledger calls this step.
+        """
+        _check.positive("rho", rho)
+        sizes = [self.domain.project(attributes).sizes for attributes in marginals]
+        if not marginals or len(set(marginals)) != len(marginals):
+            raise BadWorkload("Measure at least one residual, and each only once.")
+        if not all(every and min(every) > 1 for every in sizes):
+            raise BadWorkload("An attribute with one value has no residual: leave those out, and the empty marginal.")
+        require_measurable(self.domain, marginals)
+        residual.require_whole(max(map(prod, sizes)), self.total)
+        parts = dict(zip(marginals, shares(weights, [1] * len(sizes)), strict=True))
+        changed = self.neighbours.residuals_squared(dict(zip(self.domain, self.domain.sizes, strict=True)), parts)
+        precision = 2 * Fraction(rho) / changed
+        variances = [1 / (precision * share) for share in parts.values()]
+        for variance in variances:
+            residual.require_drawable(variance)
+        noises = [DiscreteGaussian(variance * prod(each) ** 2) for variance, each in zip(variances, sizes, strict=True)]
+        self.budget.charge(GaussianEvent(precision * changed), label)
+        self._read(marginals)
+        self._progress.stage(f"{label} ({sum(map(prod, sizes)):,} cells)", len(marginals))
+        measured = []
+        for at, (attributes, each, added) in enumerate(zip(marginals, sizes, noises, strict=True)):
+            self._progress.step(at)
+            counts = residual.scaled(self._counts[attributes].dense(prod(each)), each)
+            counts += added.reject(len(counts), self._entropy)  # a scale of its own: a table would not pay
+            measured.append(Measurement(Threshold(attributes), None, counts, added.sigma_squared, residual=True))
         return measured
 
     def measure_queries(

@@ -28,6 +28,8 @@ class Measurement:
         sigma_squared: Parameter of the discrete Gaussian noise.
         least: Where a whole marginal was measured but small noisy counts are not listed: every noisy count of at least
             this is, in `cells`. None where nothing was left out.
+        residual: Whether this is the residual of a marginal, times the number of its cells, see
+            `discreet.privacy.residual`.
     """
 
     threshold: Threshold
@@ -35,6 +37,7 @@ class Measurement:
     counts: NDArray[np.int64]
     sigma_squared: Fraction
     least: int | None = None
+    residual: bool = False
 
 
 @dataclass(frozen=True)

@@ -63,6 +63,8 @@ def test_every_verb_charges_what_it_was_asked_to_spend(relation: str, rows_per_p
     assert 6 * TENTH - Fraction(1, 10**9) < spent <= 6 * TENTH
     curator.measure_sparse([("age",), ("age", "sex")], rho=TENTH, weights=[1, 2.5])
     assert curator.budget.spent - before - spent == TENTH
+    curator.measure_residuals([("age",), ("age", "sex")], rho=TENTH, weights=[1, 2.5])
+    assert curator.budget.spent - before - spent == 2 * TENTH
 
 
 def test_a_refused_charge_reads_nothing() -> None:
@@ -71,6 +73,7 @@ def test_a_refused_charge_reads_nothing() -> None:
     zeros = Zeros(DOMAIN, 50)
     for verb in (
         lambda: curator.measure([("age",)], rho=TENTH),
+        lambda: curator.measure_residuals([("age",)], rho=TENTH),
         lambda: curator.measure_queries([Query(Threshold(("age",)), 0)], rho=TENTH),
         lambda: curator.select(WORKLOAD, against=zeros, picks=1, rho=TENTH),
         lambda: curator.worst(WORKLOAD, against=zeros, rho=TENTH),
@@ -100,12 +103,21 @@ def test_bad_arguments_charge_nothing_and_read_nothing() -> None:
         lambda: curator.select(WORKLOAD, against=zeros, picks=10**6, rho=TENTH),
         lambda: curator.worst(WORKLOAD, against=zeros, rho=Fraction(-1)),
         lambda: curator.measure([("age",), ("sex",)], rho=TENTH, weights=[1.0, 1e-40]),
+        lambda: curator.measure_residuals([], rho=TENTH),
+        lambda: curator.measure_residuals([("age",), ("age",)], rho=TENTH),
+        lambda: curator.measure_residuals([("agge",)], rho=TENTH),
+        lambda: curator.measure_residuals([("age", "one")], rho=TENTH),
+        lambda: curator.measure_residuals([("age",)], rho=Fraction(0)),
+        lambda: curator.measure_residuals([("age",)], rho=TENTH, weights=[1.0, 1.0]),
+        lambda: curator.measure_residuals([("age",), ("sex",)], rho=TENTH, weights=[1.0, 1e-40]),
     ):
         with pytest.raises(DiscreetError):
             verb()
     assert huge.size > MOST_CELLS
     with pytest.raises(BadWorkload, match="can be measured whole"):
         gate(CodedTable(huge, np.zeros((1, 2), dtype=np.int64))).measure([("a", "b")], rho=TENTH)
+    with pytest.raises(BadWorkload, match="can be measured whole"):
+        gate(CodedTable(huge, np.zeros((1, 2), dtype=np.int64))).measure_residuals([("a", "b")], rho=TENTH)
     assert table.reads == []
     assert curator.budget.spent == 0
 
