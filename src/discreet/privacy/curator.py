@@ -253,7 +253,9 @@ class Curator:
         for at, (attributes, each, added) in enumerate(zip(marginals, sizes, noises, strict=True)):
             self._progress.step(at)
             counts = residual.scaled(self._counts[attributes].dense(prod(each)), each)
-            counts += added.reject(len(counts), self._entropy)  # a scale of its own: a table would not pay
+            for start in range(0, len(counts), residual.DRAWN):
+                part = counts[start : start + residual.DRAWN]
+                part += added.reject(len(part), self._entropy)  # a scale of its own: a table would not pay
             measured.append(Measurement(Threshold(attributes), None, counts, added.sigma_squared, residual=True))
         return measured
 

@@ -26,6 +26,9 @@ Floats = NDArray[np.float64]
 WIDEST = 2**36
 """Largest standard deviation of a residual in rows: beyond it, answers in fine units could overflow."""
 
+DRAWN = 2**20
+"""Entries that get noise at a time."""
+
 _LARGEST = 2**62
 
 

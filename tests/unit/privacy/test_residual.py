@@ -13,6 +13,7 @@ from tests.tables import CodedTable, brute_force, random_table
 
 from discreet.data.domain import Domain
 from discreet.errors import BadSetting, BadWorkload
+from discreet.privacy import residual
 from discreet.privacy.budget import Budget
 from discreet.privacy.curator import Curator
 from discreet.privacy.entropy import SeededEntropy
@@ -108,8 +109,12 @@ def test_attributes_of_one_value_leave_nothing_over() -> None:
         assert Neighbours(relation).residuals_squared(sizes, weights) == Neighbours(relation).residual_squared([3])
 
 
+@pytest.mark.parametrize("drawn", [2**20, 7])
 @pytest.mark.parametrize("relation", RELATIONS)
-def test_measured_residuals_are_exact_but_for_noise_whose_scale_is_the_charge(relation: str) -> None:
+def test_measured_residuals_are_exact_but_for_noise_whose_scale_is_the_charge(
+    relation: str, drawn: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(residual, "DRAWN", drawn)
     domain = Domain(SMALL[3])
     table, rho = random_table(500, domain=domain), Fraction(10**9)
     curator = Curator(table, budget=Budget(2 * rho), neighbours=Neighbours(relation), entropy=SeededEntropy(0))
