@@ -103,6 +103,20 @@ def test_budgets_of_several_releases_add_up(folder: Path, capsys: pytest.Capture
     assert "left of the ledger's limit" in capsys.readouterr().out
 
 
+def test_residuals_are_released_and_too_many_of_them_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    planned = ["--mechanism", "residual-planner", "--set", "objective=largest", "--seed", "0"]
+    assert main([*RELEASE, *planned, "--out", "out"]) == 0
+    assert main(["answer", "out", "age=20-39, sex=Male"]) == 0
+    assert main(["answer", "out", "age=20-39, sex=Male, income=15"]) == 2
+    assert "was not measured" in capsys.readouterr().err
+    (folder / "wide.csv").write_text("a,b,c\n0,1,2\n")
+    (folder / "wide.json").write_text(json.dumps(dict.fromkeys("abc", 2000)))
+    wide = ["release", "wide.csv", "--schema", "wide.json", "--workload", "all:3", "--epsilon", "1", "--delta", "1e-6"]
+    assert main([*wide, *planned, "--out", "wide", "--ledger", "wide.ledger"]) == 2
+    assert "at most 67,108,864 can be measured whole" in capsys.readouterr().err
+    assert not (folder / "wide").exists() and not (folder / "wide.ledger").exists()
+
+
 def test_schemas_are_drafted_with_a_warning_and_checked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["schema", "draft", "people.csv", "-o", "draft.json"]) == 0
     assert "looked at the values" in capsys.readouterr().out

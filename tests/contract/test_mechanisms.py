@@ -38,6 +38,7 @@ FAST: dict[str, dict[str, Any]] = {
     "fem": {"rounds": 10, "settings": {"samples": 4}},
     "mst": {"settings": {"steps": 100, "draws": 4000}},
     "aim": {"settings": {"steps": 50, "draws": 4000, "rounds": 6}},
+    "residual-planner": {},
     "gaussian": {},
     "gaussian-paper": {},
     "all-zero": {},
@@ -53,9 +54,10 @@ VARIANTS |= {
 }
 VARIANTS["gem whole"] = ("gem", {**GEM, "rounds": 2, "settings": {**GEM["settings"], "whole": True, "resample": True}})
 VARIANTS["mwem past"] = ("mwem", {"rounds": 8, "per_round": 6, "settings": {"passes": 20}})
+VARIANTS["residual-planner largest"] = ("residual-planner", {"settings": {"objective": "largest"}})
 EVERY = {name: (name, settings) for name, settings in FAST.items()} | VARIANTS
 TABLE_ROWS = 1500
-HERE = [which for which in EVERY if which.startswith(("rap", "gaussian", "all-zero"))]
+HERE = [which for which in EVERY if which.startswith(("rap", "residual", "gaussian", "all-zero"))]
 """Others obey the same laws in test_family.py, so that two workers share them."""
 
 
@@ -142,6 +144,12 @@ def test_a_huge_budget_reproduces_the_counts(table: Table, which: str) -> None:
     assert errors(made.answers, table, made.workload, made.schema).max_error == 0
 
 
+def test_a_huger_budget_puts_the_counts_together(table: Table) -> None:
+    """Residuals are counted in fractions of a row, and so is their noise."""
+    made = make(table, "residual-planner", epsilon=1e9)
+    assert errors(made.answers, table, made.workload, made.schema).max_error == 0
+
+
 def test_a_huge_budget_brings_rap_close(table: Table) -> None:
     made = make(table, "rap", epsilon=1e4, rows=400)
     assert errors(made.answers, table, made.workload, made.schema).max_error < 0.004
@@ -172,7 +180,7 @@ def test_both_neighbour_relations_and_several_rows_per_person(table: Table, whic
         assert made.charges[0].label == "number of rows"
 
 
-@pytest.mark.parametrize("which", ["rap", "rap-paper", "gaussian", "pep"])
+@pytest.mark.parametrize("which", ["rap", "rap-paper", "residual-planner", "gaussian", "pep"])
 @pytest.mark.parametrize("workload", ["all:3@1", "all:2@1+all:3@2", "age, sex; 2 of (age, sex, income)"])
 def test_thresholds_with_r_below_k(table: Table, which: str, workload: str) -> None:
     name, settings = EVERY[which]

@@ -225,7 +225,7 @@ def _release(commands: Commands[_Parser]) -> None:
         default="rap",
         metavar="NAME",
         help="rap (default), rap-paper, rap-softmax, rap-search, gem, gem-pub, mwem, pep, pmw-pub, pep-pub, "
-        "dualquery, fem, mst, aim, gaussian, gaussian-paper or all-zero",
+        "dualquery, fem, mst, aim, residual-planner, gaussian, gaussian-paper or all-zero",
     )
     how.add_argument(
         "--public",

@@ -28,6 +28,7 @@ _EPSILONS = {"tiny": (1.0,), "quick": (0.1, 1.0), "default": (0.1, 1.0), "full":
 _MECHANISMS: tuple[Setting, ...] = (
     {"mechanism": "rap"},
     {"mechanism": "gaussian"},
+    {"mechanism": "residual-planner"},
     {"mechanism": "all-zero"},
     {"mechanism": "mwem"},
     {"mechanism": "mwem", "passes": 20},

@@ -9,7 +9,7 @@ from typing import Any
 
 from discreet import _check
 from discreet.errors import BadSetting
-from discreet.mechanisms import direct, oracles, weights
+from discreet.mechanisms import direct, oracles, residual, weights
 from discreet.mechanisms.adaptive import Outcome
 from discreet.mechanisms.job import Job
 from discreet.privacy.curator import Curator
@@ -159,6 +159,12 @@ def catalogue() -> dict[str, Mechanism]:
             settings=graphical.AimSettings,
             run=graphical.run_aim,
             check=graphical.check_aim,
+        ),
+        Mechanism(
+            name="residual-planner",
+            settings=residual.Settings,
+            run=residual.run,
+            check=residual.check,
         ),
         Mechanism(
             name="gaussian",

@@ -14,6 +14,7 @@ from discreet.data.domain import Domain
 from discreet.errors import BadRelease
 from discreet.models.noisy import NoisyCounts
 from discreet.models.relaxed import PRECISION, RelaxedRows
+from discreet.models.residuals import ResidualCounts
 from discreet.models.rounded import Codes, RoundedRows
 from discreet.models.support import Support
 from discreet.models.weighted import WHOLE, WeightedRows
@@ -30,6 +31,7 @@ KINDS = {
     WeightedRows: "weighted-rows",
     RoundedRows: "rounded-rows",
     NoisyCounts: "noisy-counts",
+    ResidualCounts: "residuals",
     Zeros: "zeros",
 }
 """What release.json calls the source of answers."""
@@ -67,6 +69,7 @@ def describe(found: Measurement) -> dict[str, Any]:
         "queries": len(found.counts),
         "whole": found.cells is None,
         "least": found.least,
+        "residual": found.residual,
         "sigma_squared": str(found.sigma_squared),
     }
 
@@ -101,6 +104,7 @@ def read_measurements(described: list[dict[str, Any]], path: Path) -> list[Measu
                 counts[start:stop],
                 Fraction(entry["sigma_squared"]),
                 entry.get("least"),
+                entry.get("residual", False),
             )
         )
         start = stop
@@ -133,6 +137,8 @@ def read_answers(
         return Zeros(domain, total)
     if kind == "noisy-counts":
         return NoisyCounts(domain, total, measurements)
+    if kind == "residuals":
+        return ResidualCounts(domain, total, measurements, total_variance=described["notes"]["total_variance"])
     if kind == "rounded-rows":
         if codes is None:
             raise BadRelease(f"{path} is damaged: codes.parquet, which holds its answers, is missing.")

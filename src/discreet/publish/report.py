@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from discreet.errors import DiscreetError
 from discreet.models.noisy import NoisyCounts
 from discreet.models.relaxed import RelaxedRows
+from discreet.models.residuals import ResidualCounts
 from discreet.models.weighted import WeightedRows
 from discreet.privacy.ledger import total_of
 from discreet.privacy.loss import epsilon_of
@@ -134,6 +135,9 @@ def _differences(release: Release) -> str:
     every, units = release.measurements, lru_cache(maxsize=None)(release.answers.units)
     if not every:
         return "<p>No counts were measured, so there is nothing to compare the answers with.</p>"
+    if isinstance(release.answers, ResidualCounts):
+        told = f"{sum(len(found.counts) for found in every):,} numbers in {len(every):,} residuals of marginals"
+        return f"<p>{told} were measured; the answers are put together from them: the noise is the error.</p>"
     rows: list[tuple[Floats, float]] = []
     for found in _affordable(release):
         cells = np.arange(len(found.counts)) if found.cells is None else found.cells
@@ -248,7 +252,7 @@ def _attribute(release: Release, name: str) -> str:
 def _summed(release: Release, name: str) -> tuple[NDArray[np.int64] | None, Fraction]:
     """Noisy counts of one attribute and their variance, from the measured marginal that gives the least."""
     whole = [found for found in release.measurements if found.cells is None and found.threshold.is_marginal]
-    holding = [found for found in whole if name in found.threshold.attributes]
+    holding = [found for found in whole if name in found.threshold.attributes and not found.residual]
     if not holding:
         return None, Fraction(0)
     best = min(holding, key=lambda found: found.sigma_squared * len(found.counts))
@@ -324,15 +328,15 @@ def _provenance(release: Release) -> str:
 def _example(release: Release) -> str:
     """A query about two attributes (more where only those were counted), with its answer, in a shell and in Python."""
     names = release.domain.attributes[:2]
-    if isinstance(release.answers, NoisyCounts):  # without a model, nothing else can be answered
+    if isinstance(release.answers, NoisyCounts | ResidualCounts):  # without a model, nothing else can be answered
         covered = release.workload.thresholds[0].attributes
         names = covered if any(found.least is not None for found in release.measurements) else covered[:2]
     asked = ", ".join(f"{name}={release.schema[name].label(0)}" for name in names)
     lines = [f"$ discreet answer DIR {shlex.quote(asked)}"]
     with suppress(DiscreetError):
         if release.domain.project(names).size <= MOST_CELLS:
-            value, total = fraction(release.answers, release.query(asked)), release.answers.total
-            lines.append(f"{value:.6f}  about {value * total:,.0f} of {total:,}  {asked}")
+            found, total = release.interval(asked), release.answers.total
+            lines.append(f"{found}  about {found.estimate * total:,.0f} of {total:,}  {asked}")
     python = [">>> from discreet import Release", '>>> release = Release.open("DIR")']
     rows = [] if release.codes is None else [">>> release.rows()"]
     return "\n".join([*lines, "", *python, f">>> release.answer({asked!r})", *rows])

@@ -155,6 +155,7 @@ def test_workloads_beyond_the_limits_are_refused_before_anything_is_charged(tmp_
         ("rap", {"answers": "relaxed"}, "relaxed rows can score"),
         ("rap", {"order": 3}, "can be measured whole"),
         ("gaussian-paper", {}, "can be measured whole"),
+        ("residual-planner", {}, "can be measured whole"),
     ]
     for mechanism, settings, says in refused:
         with pytest.raises(BadWorkload, match=says):
