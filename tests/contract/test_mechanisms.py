@@ -24,6 +24,7 @@ from tests.readable import SCHEMA, small_rows, small_table
 
 GEM: dict[str, Any] = {"rows": 100, "rounds": 4, "per_round": 3, "settings": {"hidden": "16", "rate": 0.01}}
 FAST: dict[str, dict[str, Any]] = {
+    "auto": {"rows": 100},
     "rap": {"rows": 100},
     "rap-paper": {"rows": 100, "rounds": 3, "per_round": 4, "settings": {"steps": 60}},
     "rap-softmax": {"rows": 100, "rounds": 3, "per_round": 4, "settings": {"steps": 60}},
@@ -44,6 +45,8 @@ FAST: dict[str, dict[str, Any]] = {
     "all-zero": {},
 }
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "auto rounded": ("auto", {"rows": 100, "settings": {"answers": "rounded"}}),
+    "auto covered": ("auto", {"rows": 100, "settings": {"order": 1}}),
     "rap adaptive": ("rap", {"rows": 100, "rounds": 2, "per_round": 3}),
     "rap rounded": ("rap", {"rows": 100, "rounds": 2, "settings": {"answers": "rounded"}}),
     "rap covered": ("rap", {"rows": 100, "settings": {"order": 1}}),
@@ -57,7 +60,7 @@ VARIANTS["mwem past"] = ("mwem", {"rounds": 8, "per_round": 6, "settings": {"pas
 VARIANTS["residual-planner largest"] = ("residual-planner", {"settings": {"objective": "largest"}})
 EVERY = {name: (name, settings) for name, settings in FAST.items()} | VARIANTS
 TABLE_ROWS = 1500
-HERE = [which for which in EVERY if which.startswith(("rap", "residual", "gaussian", "all-zero"))]
+HERE = [which for which in EVERY if which.startswith(("auto", "rap", "residual", "gaussian", "all-zero"))]
 """Others obey the same laws in test_family.py, so that two workers share them."""
 
 

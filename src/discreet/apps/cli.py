@@ -222,9 +222,9 @@ def _release(commands: Commands[_Parser]) -> None:
     how = parser.add_argument_group("mechanism")
     how.add_argument(
         "--mechanism",
-        default="rap",
+        default="auto",
         metavar="NAME",
-        help="rap (default), rap-paper, rap-softmax, rap-search, gem, gem-pub, mwem, pep, pmw-pub, pep-pub, "
+        help="auto (default), rap, rap-paper, rap-softmax, rap-search, gem, gem-pub, mwem, pep, pmw-pub, pep-pub, "
         "dualquery, fem, mst, aim, residual-planner, gaussian, gaussian-paper or all-zero",
     )
     how.add_argument(

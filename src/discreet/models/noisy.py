@@ -45,7 +45,7 @@ class NoisyCounts(Answers):
         if not covering:
             raise BadWorkload(
                 f"{' x '.join(attributes)} was not measured, and this mechanism has no model to answer it from. "
-                "Ask for a marginal of the release's workload, or release with --mechanism rap."
+                "Ask for a marginal of the release's workload, or release with --mechanism auto."
             )
         smallest = min(covering, key=lambda known: self.domain.project(known).size)
         full = self._whole[smallest].reshape(self.domain.project(smallest).sizes)

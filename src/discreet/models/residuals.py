@@ -71,7 +71,7 @@ class ResidualCounts(Answers):
         if not all(names in self._residuals for names in subsets(self.domain, attributes)):
             raise BadWorkload(
                 f"{' x '.join(attributes)} was not measured, and this mechanism has no model to answer it from. "
-                "Ask for a marginal of the release's workload, or release with --mechanism rap."
+                "Ask for a marginal of the release's workload, or release with --mechanism auto."
             )
 
 

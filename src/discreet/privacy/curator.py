@@ -233,8 +233,7 @@ class Curator:
         """
         _check.positive("rho", rho)
         sizes = [self.domain.project(attributes).sizes for attributes in marginals]
-        if not marginals or len(set(marginals)) != len(marginals):
-            raise BadWorkload("Measure at least one residual, and each only once.")
+        _require_distinct("residual", marginals)
         if not all(every and min(every) > 1 for every in sizes):
             raise BadWorkload("An attribute with one value has no residual: leave those out, and the empty marginal.")
         require_measurable(self.domain, marginals)

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.models.residuals import ResidualCounts
 from discreet.privacy.measurement import Measurement
 from discreet.privacy.noise import DiscreteGaussian, quantile
 from discreet.queries.threshold import Attributes, Threshold, at_cells
@@ -72,6 +73,8 @@ class Intervals:
         self._whole: dict[Attributes, Measurement] = {}
         self._singles: dict[Threshold, list[Measurement]] = {}
         for found in release.measurements:
+            if found.residual:
+                continue
             if found.cells is not None and found.least is None:
                 self._singles.setdefault(found.threshold, []).append(found)
                 continue
@@ -118,8 +121,13 @@ class Intervals:
         """Intervals from the noise alone: which of the cells, low and high."""
         everything = np.arange(len(cells))
         found: list[tuple[Ints, Floats, Floats]] = []
-        terms = threshold.terms()
-        if len(terms) == 1:
+        terms, answers = threshold.terms(), self._release.answers
+        if isinstance(answers, ResidualCounts):
+            if threshold.is_marginal:
+                reach = _TWO_SIDED * sqrt(answers.variance(threshold.attributes)) / self._total
+                middle = answers.counts(threshold.attributes)[cells] / self._total
+                found.append((everything, middle - reach, middle + reach))
+        elif threshold.is_marginal:
             covering = self._narrowest(threshold.attributes)
             if covering is not None:
                 found.append((everything, *self._summed(covering, threshold.attributes, cells)))

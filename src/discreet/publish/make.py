@@ -79,7 +79,7 @@ def release(
     history: HistoryLike | None = None,
     augment: int = 0,
     delta: float | None = None,
-    mechanism: str = "rap",
+    mechanism: str = "auto",
     rounds: int | None = None,
     per_round: int | None = None,
     rows: int | None = None,

@@ -179,7 +179,7 @@ class Release:
         generator = np.random.default_rng(seed)
         codes = self.codes if count is None else rows.draw(self.answers, count, generator)
         if codes is None:
-            raise BadRelease(f"{self.mechanism} publishes answers only; release with rap to have synthetic rows.")
+            raise BadRelease(f"{self.mechanism} publishes answers only; release with auto to have synthetic rows.")
         return decode(codes, self.schema, generator=generator, labels=labels)
 
     def rows_as_answers(self) -> Answers | None:

@@ -27,7 +27,7 @@ from discreet.publish.certificate import at_most
 from discreet.publish.release import Release
 from discreet.publish.svg import Row, Words, escape, shorten
 from discreet.publish.tables import MOST_ANSWERS
-from discreet.queries.answers import GRID, fraction
+from discreet.queries.answers import GRID
 from discreet.queries.threshold import Attributes, at_cells
 
 Floats = NDArray[np.float64]

@@ -36,5 +36,5 @@ def draw(answers: Answers, count: int, generator: np.random.Generator) -> Codes:
     if isinstance(answers, RoundedRows | WeightedRows):
         return answers.draw(count, generator)
     if not isinstance(answers, RelaxedRows):
-        raise BadRelease("This mechanism publishes answers only; release with --mechanism rap to have rows.")
+        raise BadRelease("This mechanism publishes answers only; release with --mechanism auto to have rows.")
     return answers.sample(-(-count // answers.rows), generator)[:count]
