@@ -46,7 +46,8 @@ class FitSettings:
         thinning: g above.
         batch_cells: Least number of cells in a step.
         batch_share: Least share of all cells in a step.
-        overrun: Answer with the average at this multiple of the step of least estimated risk.
+        caution: Answer with the first average whose estimated risk is at most so many standard errors above the least.
+        overrun: Answer with the average at this multiple of that step.
         max_steps: Stop there in any case.
         start: Standard deviation of the first logits.
         lean: What is added to the logits of guessed values.
@@ -59,6 +60,7 @@ class FitSettings:
     thinning: float = 0.5
     batch_cells: int = 2**18
     batch_share: float = 1 / 40
+    caution: float = 0.0
     overrun: float = 1.3
     max_steps: int = 1500
     start: float = 0.5
@@ -116,27 +118,69 @@ def fit(
     kernels = _kernels(domain, settings)
     widest = max(len(target.attributes) for target in targets)
     state = _State(jnp.array(logits), jnp.zeros_like(logits), jnp.array(logits), jnp.float32(0))
-    least, best, done, check = np.inf, 0, 0, 0
-    kept: list[tuple[int, jax.Array]] = []
+    done, check, kept = 0, 0, _Kept(settings)
     progress.stage("fit", settings.max_steps)
     while True:
         if done >= check:
-            risk = sum(
-                float(np.asarray(part, np.float64).sum()) for part in _risk(domain, settings, state, packed.buckets)
-            )
-            if risk < least:
-                least, best = risk, done
-                kept.clear()
-            kept.append((done, jnp.array(state.average)))
-            progress.fitted(risk, partial(probabilities, domain, kept[-1][1]))
+            risks = np.concatenate(_risk(domain, settings, state, packed.buckets)).astype(np.float64)
+            kept.add(done, risks, jnp.array(state.average))
+            progress.fitted(float(risks.sum()), partial(probabilities, domain, kept.newest))
             check = done + max(_STRETCH, done // 16)
-            if done >= settings.max_steps or done >= settings.overrun * best + 4 * _STRETCH:
+            if done >= settings.max_steps or done >= kept.last + 4 * _STRETCH:
                 break
         state = _stretch(domain, settings, widest, state, packed.buckets, batches.take(), batches.scales, load, kernels)
         done += _STRETCH
-        progress.step(done, f"least risk at {best}")
-    answer = next((logits for step, logits in kept if step >= settings.overrun * best), kept[-1][1])
-    return answer, {"steps": done, "least_risk_at": best}
+        progress.step(done, f"least risk at {kept.best}")
+    return kept.answer, {"steps": done, "least_risk_at": kept.best, "answered_at": kept.answered}
+
+
+class _Kept:
+    """Averages that may become the answer.
+
+    The least risk is an estimate, and noisy: where it hardly changes for long, its least value may come late, when the
+    fit has begun to follow the noise. So the answer is the first average that is not clearly worse. The risk is a sum
+    over tiles, whose noise is independent, so the standard error of a difference between two averages is the root of the
+    sum of squared differences (the rule of one standard error: Breiman et al. 1984, section 3.4.3).
+    """
+
+    def __init__(self, settings: FitSettings) -> None:
+        self._settings = settings
+        self._entries: list[tuple[int, NDArray[np.float64], jax.Array]] = []
+        self.best = 0
+        self._least: NDArray[np.float64] = np.zeros(0)
+
+    def add(self, step: int, risks: NDArray[np.float64], average: jax.Array) -> None:
+        """One more, with its risk in every tile; those that are out of the question are forgotten."""
+        if not self._entries or risks.sum() < self._least.sum():
+            self.best, self._least = step, risks
+            self._entries = [entry for entry in self._entries if self._close(entry[1])]
+        self._entries.append((step, risks, average))
+
+    def _close(self, risks: NDArray[np.float64]) -> bool:
+        """Whether a risk is not clearly above the least."""
+        above = risks - self._least
+        return float(above.sum()) <= self._settings.caution * float(np.sqrt((above**2).sum()))
+
+    @property
+    def newest(self) -> jax.Array:
+        """The average that was added last."""
+        return self._entries[-1][2]
+
+    @property
+    def last(self) -> float:
+        """The step to answer with."""
+        first = next(step for step, risks, _ in self._entries if self._close(risks))
+        return self._settings.overrun * first
+
+    @property
+    def answered(self) -> int:
+        """The step that is answered with."""
+        return next((step for step, _, _ in self._entries if step >= self.last), self._entries[-1][0])
+
+    @property
+    def answer(self) -> jax.Array:
+        """The average there."""
+        return next(average for step, _, average in self._entries if step == self.answered)
 
 
 class _Batches:

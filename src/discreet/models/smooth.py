@@ -29,6 +29,9 @@ from discreet.models.targets import Target
 
 Floats = NDArray[np.float64]
 
+STANDS_OUT = 2.5
+"""Standard deviations by which a value that is kept differs from what is smoothed."""
+
 MANY = 20
 """Attributes with at least so many values are taken to have them in order when steps are smoothed."""
 
@@ -65,9 +68,25 @@ def calm(target: Target, shifts: Sequence[float]) -> Target:
 
 
 def shrunk(y: Floats, sigma: float) -> Floats:
-    """Noisy values in order, smoothed as far as they allow."""
-    mirrored = np.concatenate([y, y[::-1]])
-    smooth = _scale(mirrored, sigma, 1)
+    """Noisy values in order, smoothed as far as they allow.
+
+    A value that stands out of what is smoothed stays as it is, and the others are smoothed without it: many tables have
+    round numbers that far more rows hold than their neighbours.
+    """
+    apart = np.zeros(len(y), dtype=bool)
+    places = np.arange(len(y))
+    while True:
+        others = np.interp(places, places[~apart], y[~apart])
+        smooth = _haar(others, sigma)
+        further = ~apart & (np.abs(y - smooth) > STANDS_OUT * sigma)
+        if not further.any() or (apart | further).all():
+            return np.where(apart, y, smooth)
+        apart |= further
+
+
+def _haar(y: Floats, sigma: float) -> Floats:
+    """Values in order, with Haar wavelets shrunk at every shift; mirrored at both ends."""
+    smooth = _scale(np.concatenate([y, y[::-1]]), sigma, 1)
     both: Floats = (smooth[: len(y)] + smooth[len(y) :][::-1]) / 2
     return both
 
