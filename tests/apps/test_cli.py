@@ -56,7 +56,7 @@ def test_a_release_from_start_to_finish(folder: Path, capsys: pytest.CaptureFixt
     assert main(["answer", "out", "age=20-39, sex=Male", "2 of (age=40-59, sex=Female, income=15)"]) == 0
     said = capsys.readouterr().out
     assert said.count("about") == 2
-    assert "Ran rap on the release's own rows" in said
+    assert "Ran auto on the release's own rows" in said
     assert "measured)" in said
     assert "estimated)" in said
     assert (folder / "out" / "bootstrap.json").is_file()
@@ -143,7 +143,7 @@ def test_schemas_are_drafted_with_a_warning_and_checked(folder: Path, capsys: py
         ([*RELEASE, "--mechanism", "magic", "--out", "out"], "mechanism must be one of"),
         ([*RELEASE, "--set", "colour=red", "--out", "out"], "has no setting 'colour'"),
         ([*RELEASE, "--set", "colour", "--out", "out"], "key=value"),
-        ([*RELEASE, "--rounds", "30", "--out", "out"], "30 rounds of 16 queries"),
+        ([*RELEASE, "--mechanism", "rap", "--rounds", "30", "--out", "out"], "30 rounds of 16 queries"),
         (["schema", "draft", "people.csv", "-o", "no/such/schema.json"], "cannot be written"),
         (["schema", "draft", "people.csv", "-o", "schema.json"], "may have been reviewed"),
         ([*RELEASE, "--ledger-epsilon", "1", "--out", "out"], "name its file with --ledger"),

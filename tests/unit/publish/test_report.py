@@ -279,7 +279,7 @@ def test_a_private_total_is_called_an_estimate() -> None:
 
 def test_the_example_query_gives_the_answer_it_shows() -> None:
     made = make()
-    shown = re.search(r"^(0\.\d{6})  about .*  (sex=.*)$", read(made).words, flags=re.MULTILINE)
+    shown = re.search(r"^(0\.\d{6}) \(.*\)  about .*  (sex=.*)$", read(made).words, flags=re.MULTILINE)
     assert shown and made.answer(shown[2]) == pytest.approx(float(shown[1]), abs=1e-6)
 
 
