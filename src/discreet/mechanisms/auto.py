@@ -94,6 +94,7 @@ def run(curator: Curator, job: Job) -> Outcome:
     ]
     rows = settings.rows + settings.rows % fit.GROUPS
     logits = start.product(domain, rows, found, settings=constants, seed=job.seed)
+    logits = start.lean(domain, logits, found, settings=constants, seed=job.seed)
     logits, taken = fit.fit(domain, logits, found, settings=constants, seed=job.seed, progress=job.progress)
     relaxed = RelaxedRows.publish(domain, curator.total, np.asarray(fit.probabilities(domain, logits)))
     notes = {"fits": [taken], "order": max(map(len, wanted))}

@@ -126,7 +126,7 @@ def fit(
             kept.add(done, risks, jnp.array(state.average))
             progress.fitted(float(risks.sum()), partial(probabilities, domain, kept.newest))
             check = done + max(_STRETCH, done // 16)
-            if done >= settings.max_steps or done >= kept.last + 4 * _STRETCH:
+            if done >= settings.max_steps or done >= settings.overrun * kept.best + 4 * _STRETCH:
                 break
         state = _stretch(domain, settings, widest, state, packed.buckets, batches.take(), batches.scales, load, kernels)
         done += _STRETCH
@@ -167,15 +167,11 @@ class _Kept:
         return self._entries[-1][2]
 
     @property
-    def last(self) -> float:
-        """The step to answer with."""
-        first = next(step for step, risks, _ in self._entries if self._close(risks))
-        return self._settings.overrun * first
-
-    @property
     def answered(self) -> int:
         """The step that is answered with."""
-        return next((step for step, _, _ in self._entries if step >= self.last), self._entries[-1][0])
+        first = next(step for step, risks, _ in self._entries if self._close(risks))
+        steps = [step for step, _, _ in self._entries]
+        return next((step for step in steps if step >= self._settings.overrun * first), steps[-1])
 
     @property
     def answer(self) -> jax.Array:
