@@ -36,7 +36,7 @@ from discreet.privacy.measurement import MOST_CELLS, require_measurable
 from discreet.queries.threshold import Attributes
 from discreet.queries.workload import Workload
 
-FIT = FitSettings(step=100.0, caution=1.0, overrun=1.0, smooth=0.7)
+FIT = FitSettings(step=50.0, growth=0.01, lean=0.7, caution=1.0, overrun=1.0, smooth=0.7)
 """Constants of the fit that differ from those of `rap`."""
 
 _BETWEEN = 1 / 3

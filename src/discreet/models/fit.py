@@ -40,7 +40,8 @@ class FitSettings:
     """Constants of the fit; they were chosen on ADULT, a public table, and then fixed (see docs/rap.md).
 
     Attributes:
-        step: Step size, divided by the largest number of attributes in a marginal.
+        step: First step size, divided by the largest number of attributes in a marginal.
+        growth: Step sizes grow by this share of the first one with every step: fits that go on for long may hurry.
         momentum: Share of the velocity that survives a step.
         averaging: Iterates are averaged with polynomial decay: about the last 1/averaging of them count.
         thinning: g above.
@@ -55,6 +56,7 @@ class FitSettings:
     """
 
     step: float = 75.0
+    growth: float = 0.0
     momentum: float = 0.9
     averaging: float = 8.0
     thinning: float = 0.5
@@ -262,7 +264,7 @@ def _stretch(
             centred = block - jnp.sum(block * x[first : first + size], axis=0)
             moves.append(kernels[name] @ centred if name in kernels else centred)
         velocity = settings.momentum * state.velocity + (1 - settings.momentum) * jnp.concatenate(moves)
-        logits = state.logits - settings.step / widest * velocity
+        logits = state.logits - settings.step * (1 + settings.growth * state.step) / widest * velocity
         number = state.step + 1
         weight = (settings.averaging + 1) / (number + settings.averaging)
         return _State(logits, velocity, state.average + (logits - state.average) * weight, number), None

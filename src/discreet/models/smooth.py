@@ -38,7 +38,7 @@ MANY = 20
 _WIDTHS = (1, 2, 4, 8, 16)
 """Widths of the smoothing of steps, in values."""
 
-_SLABS = np.array([1.0, 2.0, 4.0, 8.0, 16.0, 32.0])
+_SLABS = 2.0 ** np.array([*range(6), *range(6, 40, 4)])
 """Candidates for the prior's deviation, in deviations of the noise."""
 
 _SHARES = np.array([0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0])
@@ -79,9 +79,11 @@ def shrunk(y: Floats, sigma: float) -> Floats:
         others = np.interp(places, places[~apart], y[~apart])
         smooth = _haar(others, sigma)
         further = ~apart & (np.abs(y - smooth) > STANDS_OUT * sigma)
-        if not further.any() or (apart | further).all():
+        if not further.any():
             return np.where(apart, y, smooth)
         apart |= further
+        if apart.all():
+            return y.copy()
 
 
 def _haar(y: Floats, sigma: float) -> Floats:
@@ -105,16 +107,18 @@ def _scale(values: Floats, sigma: float, step: int) -> Floats:
 
 def _posterior_mean(noisy: Floats, sigma: float) -> Floats:
     """Coefficients given their noisy values, under the likeliest prior: zero, or normal."""
-    zero = np.exp(-0.5 * (noisy / sigma) ** 2)
-    wide = np.sqrt(1 + _SLABS**2)[:, None]
-    slab = np.exp(-0.5 * (noisy / sigma / wide) ** 2) / wide
-    mixed = (1 - _SHARES)[:, None, None] * zero + _SHARES[:, None, None] * slab
-    likelihood = np.log(mixed + 1e-300).sum(axis=2)
+    squared = -0.5 * (noisy / sigma) ** 2
+    wide = 1 + _SLABS[:, None] ** 2
+    slab = squared / wide - 0.5 * np.log(wide)  # logarithms, up to a constant
+    with np.errstate(divide="ignore"):
+        empty, full = np.log(1 - _SHARES)[:, None, None], np.log(_SHARES)[:, None, None]
+    mixed = np.logaddexp(empty + squared, full + slab)
+    likelihood = mixed.sum(axis=2)
     share, deviation = np.unravel_index(int(np.argmax(likelihood)), likelihood.shape)
-    if likelihood[share, deviation] < np.log(zero + 1e-300).sum() + 1:
+    if likelihood[share, deviation] < squared.sum() + 1:
         return np.zeros_like(noisy)
-    present = _SHARES[share] * slab[deviation] / (mixed[share, deviation] + 1e-300)
-    mean: Floats = noisy * present * (1 - 1 / (1 + _SLABS[deviation] ** 2))
+    present = np.exp(full[share, 0, 0] + slab[deviation] - mixed[share, deviation])
+    mean: Floats = noisy * present * (1 - 1 / wide[deviation])
     return mean
 
 
