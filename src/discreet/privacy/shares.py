@@ -24,7 +24,8 @@ def shares(weights: Sequence[float] | None, costs: Sequence[int]) -> list[Fracti
     if len(exact) != len(costs) or min(exact) <= 0:
         raise BadSetting("There must be one positive weight for each marginal.")
     priced = [weight * cost for weight, cost in zip(exact, costs, strict=True)]
-    return [share / sum(priced) for share in priced]
+    whole = sum(priced)
+    return [share / whole for share in priced]
 
 
 def whole_weights(weights: Sequence[float]) -> list[int]:
