@@ -140,7 +140,13 @@ def release(
         workload=asked,
         mechanism=catalogue.find(mechanism),
         wanted=wanted,
-        guarantee=_guarantee(table, epsilon, delta, conversion or catalogue.find(mechanism).conversion, relation),
+        guarantee=guaranteed(
+            table.rows() if relation.total_is_public else None,
+            epsilon=epsilon,
+            delta=delta,
+            conversion=conversion or catalogue.find(mechanism).conversion,
+            neighbours=relation,
+        ),
         certificate=certificate,
         oversample=oversample,
         seed=seed,
@@ -178,16 +184,14 @@ def release(
 
 def run(plan: Plan, curator: Curator, entropy: Entropy, progress: Progress = SILENT) -> Release:
     """Carry out a checked plan. The private table is reached through the curator only."""
-    rho = plan.guarantee.rho
-    certificate_rho = rho * plan.certificate
-    total_rho = Fraction(0) if curator.neighbours.total_is_public else rho * TOTAL_SHARE
+    answers_rho, certificate_rho, total_rho = split(plan.guarantee.rho, plan.certificate, curator.neighbours)
     public = np.random.default_rng(int(entropy.words(1)[0]))  # drawn first: what follows may use any number of words
     if total_rho:
         curator.measure_total(rho=total_rho)
     progress.stage(f"{plan.mechanism.name}: {plan.workload.size:,} queries")
     job = Job(
         workload=plan.workload,
-        rho=rho - certificate_rho - total_rho,
+        rho=answers_rho,
         settings=plan.settings,
         public=None if plan.public is None else _within(plan.domain, plan.public),
         seed=int(public.integers(2**31)),
@@ -247,7 +251,9 @@ def _check_plan(
         _check.whole("oversample", oversample)
     if seed is not None:
         _check.whole("seed", seed, least=0)
-    _check_public(mechanism, public, table)
+    if public is table:
+        raise BadSetting("The public table is the private one, whose rows would be published; give another.")
+    check_public(mechanism, public, table.domain)
     settings = mechanism.settings_from(wanted)
     mechanism.check(workload, settings)
     return Plan(
@@ -269,20 +275,17 @@ def _within(domain: Domain, public: Table) -> NDArray[np.int64]:
     return codes
 
 
-def _check_public(mechanism: Mechanism, public: Table | None, private: Table) -> None:
+def check_public(mechanism: Mechanism, public: Table | None, domain: Domain) -> None:
+    """Refuse a public table where none is needed, and one that does not fit where one is."""
     if mechanism.public == "no":
         if public is not None:
             raise BadSetting(f"{mechanism.name} does not start from a public table; leave it out, or use pep-pub.")
         return
     if public is None:
         raise BadSetting(f"{mechanism.name} starts from a public table of the same schema: give one with --public.")
-    if public is private:
-        raise BadSetting("The public table is the private one, whose rows would be published; give another.")
-    if any(name not in private.domain for name in public.domain) or public.domain != private.domain.project(
-        public.domain.attributes
-    ):
+    if any(name not in domain for name in public.domain) or public.domain != domain.project(public.domain.attributes):
         raise BadSetting("The public table has another schema; read both with the same.")
-    lacking = [name for name in private.domain if name not in public.domain]
+    lacking = [name for name in domain if name not in public.domain]
     if lacking and mechanism.public == "whole":
         raise BadSetting(
             f"The public table lacks {', '.join(map(repr, lacking))}, which {mechanism.name} needs; use gem-pub, which "
@@ -292,18 +295,28 @@ def _check_public(mechanism: Mechanism, public: Table | None, private: Table) ->
         raise BadData("The public table has no rows to start from.")
 
 
-def _guarantee(table: Table, epsilon: float, delta: float | None, conversion: str, neighbours: Neighbours) -> Guarantee:
+def split(rho: Fraction, certificate: Fraction, neighbours: Neighbours) -> tuple[Fraction, Fraction, Fraction]:
+    """What of a budget pays for answers, for the certificate, and for the number of rows where that is private."""
+    certified = rho * certificate
+    counted = Fraction(0) if neighbours.total_is_public else rho * TOTAL_SHARE
+    return rho - certified - counted, certified, counted
+
+
+def guaranteed(
+    total: int | None, *, epsilon: float, delta: float | None, conversion: str, neighbours: Neighbours
+) -> Guarantee:
+    """What is promised; `total` is the number of rows, None where that is private."""
     _check.positive("epsilon", epsilon)
     _check.one_of("conversion", conversion, CONVERSIONS)
     if delta is None:
-        if not neighbours.total_is_public:
+        if total is None:
             raise BadSetting(
                 "Under add-remove the number of rows is private, so delta cannot default to 1/n^2: give --delta, "
                 "well below one over the number of people (1e-9, say)."
             )
-        if table.rows() < 2:
+        if total < 2:
             raise BadData("delta defaults to 1/n^2, which needs a table of at least two rows; give delta.")
-        delta = 1 / table.rows() ** 2
-    elif neighbours.total_is_public and table.rows() == 0:
+        delta = 1 / total**2
+    elif total == 0:
         raise BadData("The table has no rows, so there is nothing to release.")
     return Guarantee(epsilon, delta, rho_of(epsilon, delta, conversion=conversion), conversion, neighbours)
