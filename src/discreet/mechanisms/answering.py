@@ -48,7 +48,7 @@ class Answering(Protocol):
 
 def publish(relaxed: RelaxedRows, settings: Answering, job: Job) -> Answers:
     """Relaxed rows, or ordinary rows drawn from them where there are too many queries for those."""
-    if not _rounds(job.workload, settings):
+    if not rounds(job.workload, settings):
         return relaxed
     codes = relaxed.sample(settings.copies, np.random.default_rng(job.seed))
     return RoundedRows(relaxed.domain, relaxed.total, codes)
@@ -72,7 +72,7 @@ def check_settings(settings: Answering) -> None:
 
 def require_answerable(workload: Workload, settings: Answering) -> None:
     """Refuse a workload that these rows cannot answer; public facts only."""
-    if not _rounds(workload, settings) and (workload.size > MOST_QUERIES or _densest(workload) > _MOST_DENSE):
+    if not rounds(workload, settings) and (workload.size > MOST_QUERIES or _densest(workload) > _MOST_DENSE):
         raise BadWorkload(
             f"The workload has {workload.size:,} queries; relaxed rows can score {MOST_QUERIES:,}, and {_MOST_DENSE:,} "
             "of one threshold with r < k, in bearable time and memory. Leave out --set answers=relaxed: rounded rows "
@@ -86,7 +86,7 @@ def require_answerable(workload: Workload, settings: Answering) -> None:
         )
 
 
-def _rounds(workload: Workload, settings: Answering) -> bool:
+def rounds(workload: Workload, settings: Answering) -> bool:
     """Whether answers come from rounded rows."""
     large = workload.size > _MOST_RELAXED or _densest(workload) > _MOST_DENSE
     return settings.answers == "rounded" or (settings.answers == "auto" and large)

@@ -77,7 +77,7 @@ class Settings:
 def check(workload: Workload, settings: Settings) -> None:
     """Refuse a workload that does not fit, before anything is charged."""
     answering.require_answerable(workload, settings)
-    require_measurable(workload.domain, _measured(workload, settings))
+    require_measurable(workload.domain, needed(workload, settings))
 
 
 def run(curator: Curator, job: Job) -> Outcome:
@@ -85,7 +85,7 @@ def run(curator: Curator, job: Job) -> Outcome:
     settings: Settings = job.settings
     domain = curator.domain
     constants = FitSettings(**{**vars(FIT), "max_steps": settings.max_steps})
-    wanted = _measured(job.workload, settings)
+    wanted = needed(job.workload, settings)
     parts = shares(wanted, job.workload, total=curator.total, sigma=_deviation(curator, job.rho))
     measured = curator.measure(list(parts), rho=job.rho, weights=list(parts.values()), label=EVERYTHING)
     found = [
@@ -137,7 +137,7 @@ def shares(
     return given
 
 
-def _measured(workload: Workload, settings: Settings) -> dict[Attributes, float]:
+def needed(workload: Workload, settings: Settings) -> dict[Attributes, float]:
     """Marginals that are measured, smallest first, with the largest weight asked of any that holds them."""
     order = _order(workload) if settings.order is None else settings.order
     covering = cover(workload.marginals, order)

@@ -11,6 +11,7 @@ from discreet import _check
 from discreet.errors import BadSetting
 from discreet.mechanisms import direct, oracles, residual, weights
 from discreet.mechanisms.adaptive import Outcome
+from discreet.mechanisms.facts import Cost, Facts
 from discreet.mechanisms.job import Job
 from discreet.privacy.curator import Curator
 from discreet.privacy.measurement import require_measurable
@@ -31,6 +32,7 @@ class Mechanism:
         settings: A frozen dataclass; its fields are what --set may name.
         run: The mechanism itself.
         check: Refuses a workload that the mechanism cannot take, before anything is charged.
+        forecast: What a run will take, from public facts.
         public: Whether it starts from a public table: "no", "whole", or "part" where that may lack attributes.
         conversion: From (epsilon, delta) to zCDP, by default.
     """
@@ -39,6 +41,7 @@ class Mechanism:
     settings: type
     run: Callable[[Curator, Job], Outcome]
     check: Callable[[Workload, Any], None]
+    forecast: Callable[[Facts], Cost]
     public: str = "no"
     conversion: str = "tight"
 
@@ -62,7 +65,8 @@ def find(name: str) -> Mechanism:
 
 def catalogue() -> dict[str, Mechanism]:
     """Every mechanism, the default first."""
-    from discreet.mechanisms import auto, gem, graphical, rap, search  # these need jax, which loads when it is used
+    # These need jax, which loads when it is used.
+    from discreet.mechanisms import auto, forecast, gem, graphical, rap, search
 
     every = [
         Mechanism(
@@ -70,18 +74,21 @@ def catalogue() -> dict[str, Mechanism]:
             settings=auto.Settings,
             run=auto.run,
             check=auto.check,
+            forecast=forecast.of_auto,
         ),
         Mechanism(
             name="rap",
             settings=rap.Settings,
             run=rap.run,
             check=rap.check,
+            forecast=forecast.of_rap,
         ),
         Mechanism(
             name="rap-paper",
             settings=rap.PaperSettings,
             run=rap.run_paper,
             check=rap.check,
+            forecast=partial(forecast.projected, name="rap-paper"),
             conversion="closed-form",
         ),
         Mechanism(
@@ -89,12 +96,14 @@ def catalogue() -> dict[str, Mechanism]:
             settings=rap.SoftmaxSettings,
             run=rap.run_paper,
             check=rap.check,
+            forecast=partial(forecast.projected, name="rap-softmax"),
         ),
         Mechanism(
             name="rap-search",
             settings=search.Settings,
             run=search.run,
             check=search.check,
+            forecast=forecast.searched,
             conversion="closed-form",
         ),
         Mechanism(
@@ -102,12 +111,14 @@ def catalogue() -> dict[str, Mechanism]:
             settings=gem.Settings,
             run=gem.run,
             check=gem.check,
+            forecast=partial(forecast.generated, name="gem"),
         ),
         Mechanism(
             name="gem-pub",
             settings=gem.Settings,
             run=gem.run,
             check=gem.check,
+            forecast=partial(forecast.generated, name="gem-pub"),
             public="part",
         ),
         Mechanism(
@@ -115,18 +126,21 @@ def catalogue() -> dict[str, Mechanism]:
             settings=weights.MwemSettings,
             run=weights.run_mwem,
             check=partial(weights.check, mechanism="mwem"),
+            forecast=partial(forecast.weighed, name="mwem"),
         ),
         Mechanism(
             name="pep",
             settings=weights.PepSettings,
             run=weights.run_pep,
             check=partial(weights.check, mechanism="pep"),
+            forecast=partial(forecast.weighed, name="pep"),
         ),
         Mechanism(
             name="pmw-pub",
             settings=weights.PmwSettings,
             run=weights.run_mwem,
             check=weights.check_schedule,
+            forecast=partial(forecast.weighed, name="pmw-pub"),
             public="whole",
         ),
         Mechanism(
@@ -134,6 +148,7 @@ def catalogue() -> dict[str, Mechanism]:
             settings=weights.PepSettings,
             run=weights.run_pep,
             check=weights.check_schedule,
+            forecast=partial(forecast.weighed, name="pep-pub"),
             public="whole",
         ),
         Mechanism(
@@ -141,42 +156,49 @@ def catalogue() -> dict[str, Mechanism]:
             settings=oracles.DualQuerySettings,
             run=oracles.run_dualquery,
             check=oracles.check,
+            forecast=partial(forecast.programmed, name="dualquery"),
         ),
         Mechanism(
             name="fem",
             settings=oracles.FemSettings,
             run=oracles.run_fem,
             check=oracles.check,
+            forecast=partial(forecast.programmed, name="fem"),
         ),
         Mechanism(
             name="mst",
             settings=graphical.MstSettings,
             run=graphical.run_mst,
             check=graphical.check_mst,
+            forecast=forecast.of_mst,
         ),
         Mechanism(
             name="aim",
             settings=graphical.AimSettings,
             run=graphical.run_aim,
             check=graphical.check_aim,
+            forecast=forecast.of_aim,
         ),
         Mechanism(
             name="residual-planner",
             settings=residual.Settings,
             run=residual.run,
             check=residual.check,
+            forecast=forecast.residual_planner,
         ),
         Mechanism(
             name="gaussian",
             settings=NoSettings,
             run=lambda curator, job: direct.gaussian(curator, job.workload, rho=job.rho),
             check=lambda *_: None,
+            forecast=forecast.gaussian,
         ),
         Mechanism(
             name="gaussian-paper",
             settings=NoSettings,
             run=lambda curator, job: direct.gaussian(curator, job.workload, rho=job.rho, priced="singly"),
             check=lambda workload, _: require_measurable(workload.domain, workload.marginals),
+            forecast=forecast.gaussian_paper,
             conversion="closed-form",
         ),
         Mechanism(
@@ -184,6 +206,7 @@ def catalogue() -> dict[str, Mechanism]:
             settings=NoSettings,
             run=lambda curator, _: direct.all_zero(curator),
             check=lambda *_: None,
+            forecast=forecast.all_zero,
         ),
     ]
     return {mechanism.name: mechanism for mechanism in every}

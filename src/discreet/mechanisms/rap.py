@@ -117,7 +117,7 @@ def run(curator: Curator, job: Job) -> Outcome:
     """Relaxed projection of whole marginals."""
     settings: Settings = job.settings
     model = _Softmax(curator.domain, curator.total, settings, job)
-    schedule = Schedule(settings.rounds, _picks(settings), order=_order(job.workload, settings))
+    schedule = Schedule(settings.rounds, picks_of(settings), order=order_of(job.workload, settings))
     return adaptive(curator, job.workload, model, rho=job.rho, schedule=schedule, progress=job.progress)
 
 
@@ -125,17 +125,17 @@ def run_paper(curator: Curator, job: Job) -> Outcome:
     """The published algorithm."""
     settings: PaperSettings = job.settings
     model = _Published(curator.domain, curator.total, settings, job)
-    schedule = Schedule(settings.rounds, _picks(settings), priced="singly")
+    schedule = Schedule(settings.rounds, picks_of(settings), priced="singly")
     return adaptive(curator, job.workload, model, rho=job.rho, schedule=schedule, progress=job.progress)
 
 
 def check(workload: Workload, settings: Settings | PaperSettings) -> None:
     """Refuse a workload that does not fit, before anything is charged."""
     answering.require_answerable(workload, settings)
-    picks = _picks(settings)
+    picks = picks_of(settings)
     require_picks(workload, Schedule(settings.rounds, picks))
     if isinstance(settings, Settings):
-        require_cells(cells_at(workload, _order(workload, settings), picks))
+        require_cells(cells_at(workload, order_of(workload, settings), picks))
     elif picks is None:
         require_measurable(workload.domain, workload.marginals)
 
@@ -164,7 +164,7 @@ class _Softmax(Model):
         self._fits.append(taken)
 
     def notes(self) -> dict[str, Any]:
-        return {"fits": self._fits, "order": _order(self._job.workload, self._settings)}
+        return {"fits": self._fits, "order": order_of(self._job.workload, self._settings)}
 
 
 class _Published(Model):
@@ -197,11 +197,12 @@ class _Published(Model):
         return {"steps": self._steps}
 
 
-def _order(workload: Workload, settings: Settings) -> int:
-    return largest_order(workload, _picks(settings)) if settings.order is None else settings.order
+def order_of(workload: Workload, settings: Settings) -> int:
+    """Most attributes of a marginal that is measured."""
+    return largest_order(workload, picks_of(settings)) if settings.order is None else settings.order
 
 
-def _picks(settings: Settings | PaperSettings) -> int | None:
+def picks_of(settings: Settings | PaperSettings) -> int | None:
     """Queries selected in each round; None for everything at once."""
     if settings.per_round is None and settings.rounds > 1:
         return _PER_ROUND

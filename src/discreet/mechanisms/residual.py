@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from math import prod
 
 import numpy as np
@@ -33,6 +34,7 @@ from discreet.models.residuals import ResidualCounts, share, subsets
 from discreet.privacy.curator import Curator
 from discreet.privacy.measurement import require_cells, require_measurable
 from discreet.privacy.neighbours import Neighbours
+from discreet.privacy.shares import shares
 from discreet.queries.threshold import Attributes
 from discreet.queries.workload import Workload
 
@@ -84,7 +86,7 @@ def check(workload: Workload, _: Settings) -> None:
     require_measurable(domain, workload.marginals)
     for marginal in workload.marginals:  # those of one marginal alone may be too many to list
         require_cells(prod(size + 1 for size in domain.project(marginal).sizes if size > 1) - 1)
-    require_measurable(domain, _residuals(workload))
+    require_measurable(domain, residuals_of(workload))
 
 
 def run(curator: Curator, job: Job) -> Outcome:
@@ -105,7 +107,7 @@ def run(curator: Curator, job: Job) -> Outcome:
 def plan(workload: Workload, neighbours: Neighbours, *, objective: str = "total") -> Plan:
     """Precisions that are best for a workload; public facts only."""
     domain, marginals = workload.domain, workload.marginals
-    number = {names: at for at, names in enumerate(_residuals(workload))}
+    number = {names: at for at, names in enumerate(residuals_of(workload))}
     if not number:
         return Plan([], [])
     costs = np.array([float(neighbours.residual_squared(domain.project(names).sizes)) for names in number])
@@ -149,6 +151,22 @@ def _least_largest(best: Callable[[Floats], Floats], variances: Callable[[Floats
     return found
 
 
-def _residuals(workload: Workload) -> list[Attributes]:
+def variances(
+    workload: Workload, neighbours: Neighbours, *, rho: Fraction, objective: str = "total"
+) -> dict[Attributes, float]:
+    """Of the noise in a cell of each marginal, in rows, where the number of rows is public; public facts only."""
+    planned, domain = plan(workload, neighbours, objective=objective), workload.domain
+    if not planned.residuals:
+        return dict.fromkeys(workload.marginals, 0.0)
+    parts = dict(zip(planned.residuals, shares(planned.precisions, [1] * len(planned.residuals)), strict=True))
+    changed = neighbours.residuals_squared(dict(zip(domain, domain.sizes, strict=True)), parts)
+    each = {names: float(changed / (2 * rho * part)) for names, part in parts.items()}
+    return {
+        marginal: sum(each[names] * share(domain, names, marginal) for names in subsets(domain, marginal))
+        for marginal in workload.marginals
+    }
+
+
+def residuals_of(workload: Workload) -> list[Attributes]:
     """Every residual that the workload's marginals are made of, once."""
     return list(dict.fromkeys(names for every in workload.marginals for names in subsets(workload.domain, every)))

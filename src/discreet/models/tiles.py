@@ -74,7 +74,7 @@ def pack(domain: Domain, targets: Sequence[Target], *, seed: int) -> Packed:
         column, left, (y, z) = _as_matrices(domain, target.attributes, (target.y, target.z), depth)
         weight = np.full(len(left), (least / target.sigma) ** 2, np.float32)
         pools.setdefault(column, []).append((left, y.astype(np.float32), z, weight))
-    widths = _widths(domain, pools)
+    widths = widths_of(domain, pools)
     generator = np.random.default_rng(seed)
     parts: dict[int, list[tuple[Array, ...]]] = {}
     for name in sorted(pools, key=domain.index):
@@ -186,7 +186,7 @@ def _as_matrices(
     return names[axis], left, matrices
 
 
-def _widths(domain: Domain, columns: Iterable[str]) -> list[int]:
+def widths_of(domain: Domain, columns: Iterable[str]) -> list[int]:
     """Widths such that every column size fits one that is at most a third larger."""
     widths: list[int] = []
     for size in sorted({domain.size_of(name) for name in columns}, reverse=True):

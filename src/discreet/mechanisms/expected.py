@@ -1,0 +1,66 @@
+"""Expected largest errors, before anything is measured.
+
+Where answers are noise and nothing else, the noise says how large the largest error will be. Where a model is fitted,
+nobody knows beforehand: the rules here are rules of thumb, fitted to what was measured on public tables.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from math import erfc, exp, sqrt
+
+_EULER = 0.5772156649015329
+
+_FACTORS, _POWER = {"auto": 0.4, "rap": 0.48}, 0.73
+"""Largest error by the noise on the largest marginals, both as fractions of the rows: factor * noise^power.
+
+Within a factor of two of what was found on ADULT, ADULT in bins, ADULT reduced and NLTCS at epsilon 0.1 and 1, and a
+quarter to a half of it on LOANS, where few of many cells hold most of the table."""
+
+_ROOTS = {
+    "rap-paper": 0.62,
+    "rap-softmax": 0.43,
+    "gem": 0.46,
+    "mwem": 2.6,
+    "pep": 0.40,
+    "dualquery": 0.97,
+    "fem": 1.5,
+    "mst": 0.55,
+    "aim": 0.4,
+}
+"""Largest error over the square root of that of `auto`. Mechanisms that look at a query or a pair at a time gain less
+from a larger budget; their ratio to `auto` itself is anything between 1.5 and 100. Geometric means over ADULT reduced
+at epsilon 1 (docs/family.md), NLTCS at epsilon 0.1, and for `rap-paper` ADULT (docs/benchmarks.md); they lie within a
+factor of two of each, but for `mwem` (2.5). Some had fewer rounds than usual. `aim` is a guess: no run of it ended in
+time."""
+
+_LIKE = {"rap-search": "rap-paper", "gem-pub": "gem", "pmw-pub": "pep", "pep-pub": "pep"}
+"""What was not measured is taken for what is most alike. A public table may help by any amount, or not at all."""
+
+
+def of_noise(noise: Iterable[tuple[float, int]]) -> float:
+    """Expected largest of independent normal deviates, from pairs of their deviation and number, by size.
+
+    About where exp(-0.577) of them are expected to lie above: the mean of Gumbel's distribution.
+    """
+    many: Counter[float] = Counter()
+    for deviation, number in noise:
+        many[deviation] += number
+    del many[0.0]
+    low, high = 0.0, 40 * max(many, default=0.0)
+    for _ in range(50):
+        middle = (low + high) / 2
+        above = sum(number * erfc(middle / (deviation * sqrt(2))) for deviation, number in many.items())
+        low, high = (middle, high) if above > exp(-_EULER) else (low, middle)
+    return low
+
+
+def of_fit(deviation: float, name: str = "auto") -> float:
+    """Largest error of rows fitted to whole marginals with noise of this deviation, as fractions of the rows."""
+    return min(1.0, _FACTORS[name] * float(deviation**_POWER))
+
+
+def of_others(name: str, auto: float) -> float:
+    """Largest error of another mechanism, by that of `auto`."""
+    return min(1.0, _ROOTS[_LIKE.get(name, name)] * sqrt(auto))

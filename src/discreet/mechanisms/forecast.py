@@ -1,0 +1,341 @@
+"""What each mechanism will take: cells, memory and time, from public facts.
+
+Every forecast writes down the work of a run (marginals times rows that are counted, cells times relaxed rows that are
+multiplied, rounds times queries that are scored) and multiplies it by constants. These were measured on two cores of a
+server, mostly on ADULT, in seconds of one core; `discreet.publish.planning` scales them to the machine at hand. On the
+tables of `discreet experiment family` time and memory come out within a factor of two, but for what docs/plan.md lists.
+`python -m benchmarks plan` compares them with what happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from functools import lru_cache
+from itertools import combinations
+from math import log, prod, sqrt
+
+from discreet.mechanisms import answering, auto, rap, residual, search
+from discreet.mechanisms.cover import cells_at, cells_of, cover
+from discreet.mechanisms.expected import of_fit, of_noise, of_others
+from discreet.mechanisms.facts import Cost, Facts
+from discreet.mechanisms.weights import MwemSettings
+from discreet.models import tiles
+from discreet.models.fit import FitSettings
+from discreet.models.support import BYTES_EACH
+from discreet.privacy.measurement import MOST_CELLS
+from discreet.privacy.neighbours import Neighbours
+from discreet.privacy.shares import shares
+from discreet.queries.threshold import Attributes
+from discreet.queries.workload import Workload
+
+BASE = 0.33e9
+"""Bytes of Python and the libraries that read and count."""
+
+COMPILED = 0.47e9
+"""The same once code has been compiled."""
+
+_MARGINAL, _ROW = 1e-3, 2.5e-8
+"""Seconds to count a marginal: for each, and for each row of the table."""
+
+_PAIR = 12.0
+"""Bytes of a cell that is not empty, in exact counts."""
+
+_DRAW, _REJECT, _PACK = 4e-8, 5e-7, 4e-7
+"""Seconds to draw noise on a cell from a table, or by rejection, and to draw it and make a tile of it."""
+
+_FLOP, _TOUCH, _BIT = 2.5e-11, 5.5e-9, 7e-9
+"""Seconds of an operation in a matrix product, of an entry gathered for one, and of an entry of the rows in a step."""
+
+_COMPILING, _WIDTH = 6.0, 0.8
+"""Seconds to compile a fit, and more for each width of tiles."""
+
+_SCORE, _WEIGHT, _SORT = 4e-11, 4e-9, 8e-8
+"""Seconds to answer a query from a relaxed row, a marginal from a weight, and a marginal from an ordinary row."""
+
+
+def all_zero(_: Facts) -> Cost:
+    """Nothing is measured; anything may be wrong."""
+    return Cost(0, BASE, 0.05, 1.0)
+
+
+def gaussian(facts: Facts, priced: str = "jointly") -> Cost:
+    """Noise on every marginal."""
+    needed = facts.workload.marginals
+    sizes = facts.sizes(needed)
+    joint, single = facts.neighbours.marginal_squared, facts.neighbours.single**2
+    costs = [joint if priced == "jointly" else single * size for size in sizes]
+    parts = shares(list(needed.values()), costs)
+    deviations = [sqrt(cost / (2 * facts.rho * part)) / facts.rows for cost, part in zip(costs, parts, strict=True)]
+    listed = sum(sizes) if sum(sizes) <= MOST_CELLS else 0  # larger ones keep what stands out
+    return Cost(
+        sum(sizes),
+        BASE + _counts(facts, needed) + 8 * listed,
+        _counting(facts, needed) + _DRAW * listed + _certifying(facts, 2 * _DRAW * listed),
+        of_noise(zip(deviations, sizes, strict=True)),
+    )
+
+
+def gaussian_paper(facts: Facts) -> Cost:
+    """The same with every cell charged on its own."""
+    return gaussian(facts, "singly")
+
+
+def residual_planner(facts: Facts) -> Cost:
+    """Noise on every residual, and the marginals put together from them."""
+    found = residual.variances(facts.workload, facts.neighbours, rho=facts.rho, objective=facts.settings.objective)
+    needed = facts.workload.marginals
+    every = residual.residuals_of(facts.workload)
+    cells = cells_of(facts.domain, every)
+    scoring = 8 * _DRAW * facts.workload.size
+    return Cost(
+        cells,
+        BASE + _counts(facts, every) + 44 * cells,
+        _counting(facts, every) + _MARGINAL * len(every) + _REJECT * cells + _certifying(facts, scoring),
+        of_noise(
+            (sqrt(found[names]) / facts.rows, size) for names, size in zip(needed, facts.sizes(needed), strict=True)
+        ),
+    )
+
+
+def of_auto(facts: Facts) -> Cost:
+    """Everything is measured and fitted once."""
+    wanted = auto.needed(facts.workload, facts.settings)
+    deviation = _noise_of_auto(facts.workload, facts.rows, facts.neighbours, facts.rho, facts.settings)
+    return _fitted(facts, list(wanted), _steps(facts, 0.06), auto.FIT, of_fit(deviation))
+
+
+def of_rap(facts: Facts) -> Cost:
+    """The same without smaller marginals; or rounds, each with a fit of what was selected so far."""
+    settings: rap.Settings = facts.settings
+    picks, order = rap.picks_of(settings), rap.order_of(facts.workload, settings)
+    constants = FitSettings(max_steps=settings.max_steps)
+    covering = cover(facts.workload.marginals, order)
+    if picks is None:
+        least = min(covering.values()) / sum(covering.values())
+        deviation = facts.deviation / sqrt(least) / facts.rows
+        return _fitted(facts, list(covering), _steps(facts, 0.115), constants, of_fit(deviation, "rap"))
+    measured = sorted(covering, key=lambda names: facts.domain.project(names).size)[-settings.rounds * picks :]
+    deviation = facts.deviation * sqrt(2 * len(measured)) / facts.rows
+    steps = _steps(facts, 0.115) * (settings.rounds + 1) / 2  # a round fits what came before too
+    once = _fitted(facts, measured, steps, constants, of_fit(deviation, "rap"))
+    seconds = once.seconds + settings.rounds * _scoring_relaxed(facts) + _counting(facts, facts.workload.marginals)
+    return Cost(once.cells, once.bytes + _counts(facts, facts.workload.marginals), seconds, once.largest_error)
+
+
+def projected(facts: Facts, name: str) -> Cost:
+    """Rounds of single queries, each followed by thousands of small steps; or all queries at once."""
+    settings: rap.PaperSettings = facts.settings
+    picks = rap.picks_of(settings)
+    if picks is None:
+        return _projected(facts, 1, facts.workload.size, settings, name)
+    return _projected(facts, settings.rounds, picks, settings, name)
+
+
+def searched(facts: Facts) -> Cost:
+    """Five trials and a release: as often as not one of each pair of the middle, and one of the larger end."""
+    settings: search.Settings = facts.settings
+    allowed = search.feasible(facts.workload, settings)
+    rounds, picks = sorted(allowed)[len(allowed) // 2]
+    once = _projected(facts, rounds, picks, settings.at((rounds, picks)), "rap-search")
+    return Cost(once.cells, once.bytes, 6 * once.seconds, once.largest_error)
+
+
+def generated(facts: Facts, name: str) -> Cost:
+    """Rounds in which a network is trained."""
+    settings = facts.settings
+    widths = [settings.inputs, *settings.layers]
+    weights = sum(sum(widths[:at]) * widths[at] for at in range(1, len(widths))) + sum(widths) * facts.domain.bits
+    step = _TRAINED * 6 * _FLOP * weights * settings.rows
+    cells = settings.rounds * settings.per_round
+    if settings.whole:
+        cells = settings.rounds * cells_at(facts.workload, max(map(len, facts.workload.marginals)), settings.per_round)
+        step += 8 * _FLOP * cells / 2 * settings.rows
+    return Cost(
+        cells,
+        COMPILED + 0.4e9 + 40 * weights + 38 * cells + _counts(facts, facts.workload.marginals),
+        _counting(facts, facts.workload.marginals)
+        + settings.rounds * (_scoring_relaxed(facts) + settings.steps * step)
+        + (settings.learning * step / _TRAINED if facts.public else 0)
+        + 2 * _COMPILING
+        + _certifying(facts, _scoring_relaxed(facts)),
+        _beside_auto(facts, name),
+    )
+
+
+_TRAINED = 0.25
+"""Share of the steps of a training that are taken before the answers are close enough."""
+
+
+def weighed(facts: Facts, name: str) -> Cost:
+    """Rounds in which every weight is looked at for every marginal."""
+    settings = facts.settings
+    support = facts.public or facts.domain.size
+    needed = facts.workload.marginals
+    scoring = len(needed) * (1.2 * _MARGINAL + (_SORT if facts.public else _WEIGHT) * support)
+    moved = settings.passes if isinstance(settings, MwemSettings) else settings.steps
+    held = settings.rounds * settings.per_round
+    cells = held
+    moving = settings.rounds * 1e-4 * max(1, moved)  # single queries touch few rows
+    if settings.whole:
+        cells = settings.rounds * cells_at(facts.workload, max(map(len, needed)), settings.per_round)
+        moving = settings.rounds * max(1, moved) * held / 2 * _WEIGHT * support
+    return Cost(
+        cells,
+        BASE + BYTES_EACH * support + _counts(facts, needed) + (4 * support * held if settings.whole else 0),
+        _counting(facts, needed) + settings.rounds * scoring + moving + _certifying(facts, scoring),
+        _beside_auto(facts, "pep" if name == "mwem" and moved else name),  # past measurements make it as good
+    )
+
+
+def programmed(facts: Facts, name: str) -> Cost:
+    """Rounds of draws and integer programs."""
+    settings = facts.settings
+    needed = facts.workload.marginals
+    if name == "dualquery":
+        rounds, asked = settings.affordable(facts.rho, facts.rows)
+        solved = rounds
+    else:
+        rounds, asked = settings.rounds, settings.rounds * settings.per_round / 2
+        solved = rounds * settings.samples
+    scoring = len(needed) * _MARGINAL
+    seconds = rounds * scoring + solved * (0.01 + 2e-4 * asked + 5e-6 * facts.domain.bits)
+    return Cost(
+        0,
+        BASE + _counts(facts, needed),
+        _counting(facts, needed) + seconds + _certifying(facts, scoring),
+        _beside_auto(facts, name),
+    )
+
+
+_SELECTED, _STEP = 0.02, 0.01
+"""Seconds to project a graphical model onto a marginal, and of a step of its fit."""
+
+
+def of_mst(facts: Facts) -> Cost:
+    """Two fits, and every pair of attributes looked at for each edge of the tree."""
+    settings, many = facts.settings, len(facts.domain)
+    looked = 0.6 * (many - 1) * many * (many - 1) / 2
+    largest = sorted(facts.domain.sizes)[-2:]
+    cells = facts.domain.bits + (many - 1) * prod(largest) // 4
+    return Cost(
+        cells,
+        COMPILED + 0.6e9 + 16 * settings.draws * many + 60 * prod(largest) * many,
+        _counting(facts, combinations(facts.domain, 2))
+        + looked * _SELECTED
+        + 2 * settings.steps * _STEP
+        + _certifying(facts, _scoring_rows(facts, settings.draws)),
+        _beside_auto(facts, "mst"),
+    )
+
+
+def of_aim(facts: Facts) -> Cost:
+    """Rounds, three for each attribute or so, with a fit and every candidate looked at."""
+    settings, domain = facts.settings, facts.domain
+    rounds = 3 * len(domain)
+    candidates = auto.needed(facts.workload, auto.Settings(order=max(map(len, facts.workload.marginals))))
+    cells = domain.bits + sum(sorted(facts.sizes(candidates))[:rounds])
+    return Cost(
+        cells,
+        COMPILED + 0.6e9 + 16 * settings.draws * len(domain) + 8e6 * settings.megabytes,
+        _counting(facts, candidates)
+        + rounds * (len(candidates) * _SELECTED + settings.steps * _STEP)
+        + _certifying(facts, _scoring_rows(facts, settings.draws)),
+        _beside_auto(facts, "aim"),
+    )
+
+
+def _counting(facts: Facts, marginals: Iterable[Attributes]) -> float:
+    """Seconds to count marginals of the table, and to begin with each."""
+    return len(list(marginals)) * (_MARGINAL + _ROW * facts.rows)
+
+
+def _counts(facts: Facts, marginals: Iterable[Attributes]) -> float:
+    """Bytes of their exact counts."""
+    return _PAIR * sum(min(facts.rows, size) for size in facts.sizes(marginals)) / 2
+
+
+def _certifying(facts: Facts, scoring: float) -> float:
+    """Seconds for the certificate: one pass for the answers, and one for the synthetic rows."""
+    return 2 * (scoring + len(facts.workload) * _MARGINAL) if facts.certified else 0.0
+
+
+def _scoring_relaxed(facts: Facts) -> float:
+    """Seconds to compare the answers of relaxed rows, or of rows drawn from them, with all counts."""
+    settings = facts.settings
+    if answering.rounds(facts.workload, settings):
+        return _scoring_rows(facts, settings.rows * settings.copies)
+    return len(facts.workload.marginals) * 1.5 * _MARGINAL + _SCORE * float(settings.rows * facts.workload.size)
+
+
+def _scoring_rows(facts: Facts, rows: int) -> float:
+    """The same by counting ordinary rows."""
+    return len(facts.workload.marginals) * (_MARGINAL + _SORT * rows)
+
+
+def _fitted(facts: Facts, marginals: list[Attributes], steps: float, constants: FitSettings, error: float) -> Cost:
+    """Whole marginals, and rows fitted to batches of them in so many steps, with a look at all now and then."""
+    shapes, rows, domain = facts.shapes(marginals), facts.settings.rows, facts.domain
+    cells = sum(map(prod, shapes))
+    lines = sum(prod(shape) // max(shape) for shape in shapes)
+    share = min(1.0, max(constants.batch_share, constants.batch_cells / cells))
+    looks = steps / 8 if steps <= 128 else 16 + 16 * log(steps / 128)
+    widths = len(tiles.widths_of(domain, {max(names, key=domain.size_of) for names in marginals}))
+    multiplied = 2 * cells * rows * (3 * share * steps + looks)
+    gathered = lines * rows * (share * steps + looks)
+    seconds = _FLOP * multiplied + _TOUCH * gathered + _BIT * domain.bits * rows * steps
+    return Cost(
+        cells,
+        COMPILED + 22e6 * widths + 38 * cells + 4 * domain.bits * rows * (12 + looks) + _counts(facts, marginals),
+        _counting(facts, marginals)
+        + _PACK * cells
+        + _COMPILING
+        + _WIDTH * widths
+        + seconds
+        + _certifying(facts, _scoring_relaxed(facts)),
+        error,
+    )
+
+
+def _steps(facts: Facts, precision: float) -> float:
+    """Steps of a fit: the smaller the noise of the whole budget, as a fraction of the rows, the longer it pays."""
+    return min(float(facts.settings.max_steps), 40 + precision * facts.rows / facts.deviation)
+
+
+def _projected(facts: Facts, rounds: int, picks: int, settings: rap.PaperSettings, name: str) -> Cost:
+    """The published recipe: `rounds` projections, of `picks` more queries each."""
+    asked = rounds * picks
+    bit = _BIT * (1.7 if settings.transform == "softmax" else 1.0)
+    step = settings.rows * (bit * facts.domain.bits + 1e-10 * asked / 2 * max(map(len, facts.workload.marginals)))
+    shaped = Facts(facts.workload, facts.rows, facts.neighbours, facts.rho, settings)
+    scoring = _scoring_relaxed(shaped)
+    return Cost(
+        asked,
+        COMPILED
+        + 0.15e9
+        + (40 * facts.domain.bits + 16 * asked) * settings.rows
+        + _counts(facts, facts.workload.marginals),
+        _counting(facts, facts.workload.marginals)
+        + rounds * (scoring + settings.steps * step)
+        + _COMPILING / 2 * max(1, log(asked / 16, 2))
+        + _certifying(facts, scoring),
+        _beside_auto(facts, name),
+    )
+
+
+def _beside_auto(facts: Facts, name: str) -> float:
+    """Expected error of a mechanism by that of `auto`."""
+    return of_others(name, of_fit(_noise_of_auto(facts.workload, facts.rows, facts.neighbours, facts.rho)))
+
+
+@lru_cache(maxsize=4)
+def _noise_of_auto(
+    workload: Workload, rows: int, neighbours: Neighbours, rho: Fraction, settings: auto.Settings | None = None
+) -> float:
+    """Deviation of the noise on the largest marginals that `auto` measures, as a fraction of the rows."""
+    facts = Facts(workload, rows, neighbours, rho, settings or auto.Settings())
+    wanted = auto.needed(workload, facts.settings)
+    parts = auto.shares(wanted, workload, total=rows, sigma=facts.deviation)
+    order = max(map(len, wanted))
+    least = min(part for names, part in parts.items() if len(names) == order)
+    return facts.deviation / sqrt(least) / rows
