@@ -1,6 +1,7 @@
 """Answer millions of queries about a sensitive table, and publish synthetic rows, under differential privacy.
 
 table = discreet.read("people.csv", schema="schema.json")
+discreet.plan(table, "all:3", epsilon=1.0)
 release = discreet.release(table, "all:3", epsilon=1.0)
 release.answer("age=39, sex=Male")
 release.rows()
@@ -17,6 +18,7 @@ __version__ = "0.1.0"
 __all__ = [
     "DiscreetError",
     "Domain",
+    "Forecast",
     "History",
     "Query",
     "Release",
@@ -25,6 +27,7 @@ __all__ = [
     "Threshold",
     "Workload",
     "evaluate",
+    "plan",
     "read",
     "release",
 ]
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from discreet.data.table import Table, read
     from discreet.errors import DiscreetError
     from discreet.publish.make import release
+    from discreet.publish.planning import Forecast, plan
     from discreet.publish.release import Release
     from discreet.queries.history import History
     from discreet.queries.threshold import Query, Threshold
@@ -44,6 +48,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "DiscreetError": "discreet.errors",
     "Domain": "discreet.data.domain",
+    "Forecast": "discreet.publish.planning",
     "History": "discreet.queries.history",
     "Query": "discreet.queries.threshold",
     "Release": "discreet.publish.release",
@@ -52,6 +57,7 @@ _HOMES = {
     "Threshold": "discreet.queries.threshold",
     "Workload": "discreet.queries.workload",
     "evaluate": "discreet.compare.errors",
+    "plan": "discreet.publish.planning",
     "read": "discreet.data.table",
     "release": "discreet.publish.make",
 }

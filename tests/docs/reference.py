@@ -13,6 +13,7 @@ COMMANDS: tuple[list[str], ...] = (
     ["demo"],
     ["schema", "draft"],
     ["schema", "check"],
+    ["plan"],
     ["release"],
     ["answer"],
     ["evaluate"],

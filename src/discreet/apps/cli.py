@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import NoReturn
 
 import discreet
+from discreet.apps import examples
 from discreet.data.shown import masked, parts, shown
 from discreet.errors import DiscreetError
 
@@ -18,64 +19,7 @@ _DESCRIPTION = (
     "Answer millions of queries about a sensitive table, and publish synthetic rows, under differential privacy."
 )
 
-_EXAMPLES = """\
-examples:
-  discreet demo
-  discreet schema draft public.csv -o schema.json
-  discreet release people.csv --schema schema.json --workload all:3 --epsilon 1 --out release
-  discreet answer release "age=39, sex=Male" "2 of (age=39, sex=Male, race=White)"
-  discreet evaluate release --data people.csv
-"""
-
 _DATA = "CSV, Parquet or DuckDB file, or a duckdb://, postgres:// or spark:// address"
-
-_RELEASE_EXAMPLES = """\
-examples:
-  discreet release people.csv --schema schema.json --workload all:3 --epsilon 1 --out release
-  discreet release people.parquet --schema schema.json --workload random:3:64 --epsilon 0.1 \\
-           --mechanism rap --rounds 4 --per-round 16 --ledger people.ledger --out release-2
-  discreet release people.csv --schema schema.json --workload "age, sex; 2 of (age, sex, race)" \\
-           --epsilon 1 --neighbours add-remove --delta 1e-9 --out release-3
-  discreet release people.csv --schema schema.json --history past.json --augment 64 --epsilon 1 --out release-7
-  discreet release postgres://reader@db.example:5432/clinic --table people --schema schema.json \\
-           --workload all:3 --epsilon 1 --out release-4          (the password: PGPASSWORD or ~/.pgpass)
-  discreet release spark://local/data/people.parquet --schema schema.json --workload all:2 --epsilon 1 --out release-5
-  discreet release large.parquet --memory 2GB --scratch /big/disk --schema schema.json --workload all:5 \\
-           --epsilon 1 --out release-6
-
-workloads:
-  all:3          every set of three attributes      all:3@1     at least 1 of 3 must match
-  random:3:64    64 of them, by --workload-seed     all:1+all:2 both
-  "age, sex; 2 of (age, sex, race)"                 file.json   {"thresholds": [{"attributes": [...]}, ...]}
-
-histories (past queries):
-  ["age=39, sex=Male", "2 of (age, sex, race)", {"attributes": ["age", "sex"], "r": 1, "count": 12}, ...]
-"""
-
-_EVALUATE_EXAMPLES = """\
-examples:
-  discreet evaluate release --data people.csv
-  discreet evaluate release --data people.csv --future asked-since.json
-  discreet evaluate release --data people.csv --predict income --holdout other-people.csv
-"""
-
-_ANSWER_EXAMPLES = """\
-examples:
-  discreet answer release "age=39, sex=Male"
-  discreet answer release --workload all:2 -o answers.parquet
-"""
-
-_EXPERIMENT_EXAMPLES = """\
-examples:
-  discreet experiment --list
-  discreet experiment present --data data --quick
-  discreet experiment drift --data data --seeds 5 --out drift --resume
-  discreet experiment drift --out drift --report-only
-
-The data folder holds adult.csv, adult-domain.json, loans.csv and loans-domain.json. On two cores the quick grid takes
-minutes and the usual one an hour or two; the papers' whole grid (--full) was made for GPUs and takes weeks and more.
-Ctrl-C is safe: go on with --resume.
-"""
 
 
 def run() -> NoReturn:
@@ -142,13 +86,14 @@ def build_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="discreet",
         description=_DESCRIPTION,
-        epilog=_EXAMPLES,
+        epilog=examples.WHOLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"discreet {discreet.__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
     _demo(commands)
     _schema(commands)
+    _plan(commands)
     _release(commands)
     _answer(commands)
     _evaluate(commands)
@@ -197,8 +142,40 @@ def _schema(commands: Commands[_Parser]) -> None:
     _table(check)
 
 
+def _plan(commands: Commands[_Parser]) -> None:
+    parser = _add(
+        commands,
+        "plan",
+        "say what each mechanism would take and how far it would err, before anything is spent",
+        "planning.plan",
+        examples.PLAN,
+    )
+    parser.add_argument("data", metavar="DATA", help=f"{_DATA}: private; only its rows are counted")
+    parser.add_argument("--schema", required=True, metavar="S", help="public description of the table (JSON)")
+    parser.add_argument("--workload", required=True, metavar="W", help="which queries matter, as for release")
+    parser.add_argument("--epsilon", required=True, type=float, metavar="E", help="privacy loss that may be spent")
+    parser.add_argument("--delta", type=float, metavar="D", help="default: 1/n^2; required under add-remove")
+    parser.add_argument(
+        "--people",
+        type=int,
+        metavar="N",
+        help="rows to plan for, a guess; the table is then not read (required under add-remove)",
+    )
+    parser.add_argument(
+        "--mechanism", action="append", default=[], metavar="NAME", help="only this one (again for more; default: all)"
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="key=value", help="further settings of the mechanism"
+    )
+    parser.add_argument("--public", metavar="FILE", help="public table of the same schema, if there is one")
+    _protection(parser)
+    parser.add_argument("--workload-seed", type=int, default=0, metavar="N", help="for random:k:m (%(default)s)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    _table(parser)
+
+
 def _release(commands: Commands[_Parser]) -> None:
-    parser = _add(commands, "release", "answer a workload and publish synthetic rows", "release", _RELEASE_EXAMPLES)
+    parser = _add(commands, "release", "answer a workload and publish synthetic rows", "release", examples.RELEASE)
     parser.add_argument("data", metavar="DATA", help=f"{_DATA}: private")
     parser.add_argument("--schema", required=True, metavar="S", help="public description of the table (JSON)")
     asked = parser.add_mutually_exclusive_group(required=True)
@@ -239,22 +216,7 @@ def _release(commands: Commands[_Parser]) -> None:
         "--set", action="append", default=[], metavar="key=value", help="further settings of the mechanism"
     )
     how.add_argument("--oversample", type=int, metavar="S", help="synthetic rows drawn from each relaxed row")
-    privacy = parser.add_argument_group("privacy")
-    privacy.add_argument("--neighbours", default="replace-one", metavar="R", help="replace-one (default) or add-remove")
-    privacy.add_argument(
-        "--rows-per-person",
-        type=int,
-        default=1,
-        metavar="C",
-        help="most rows that one person has (%(default)s)",
-    )
-    privacy.add_argument(
-        "--certificate",
-        type=float,
-        default=0.05,
-        metavar="SHARE",
-        help="share of the budget that measures the largest error; 0 to skip (%(default)s)",
-    )
+    privacy = _protection(parser)
     privacy.add_argument("--conversion", metavar="C", help="tight or closed-form; default: the mechanism's own")
     privacy.add_argument("--ledger", metavar="FILE", help="shared by all releases of one table; budgets add up")
     privacy.add_argument(
@@ -271,9 +233,7 @@ def _release(commands: Commands[_Parser]) -> None:
 
 
 def _answer(commands: Commands[_Parser]) -> None:
-    parser = _add(
-        commands, "answer", "answer queries from a release, free of charge", "asking.answer", _ANSWER_EXAMPLES
-    )
+    parser = _add(commands, "answer", "answer queries from a release, free of charge", "asking.answer", examples.ANSWER)
     parser.add_argument("dir", metavar="DIR", help="a release folder")
     parser.add_argument("queries", nargs="*", metavar="QUERY", help='such as "age=39, sex=Male"')
     parser.add_argument("--workload", metavar="W", help="answer a whole workload")
@@ -294,7 +254,7 @@ def _evaluate(commands: Commands[_Parser]) -> None:
         "evaluate",
         "compare a release with the true table (the output is NOT private)",
         "evaluate",
-        _EVALUATE_EXAMPLES,
+        examples.EVALUATE,
     )
     parser.add_argument("dir", metavar="DIR", help="a release folder")
     parser.add_argument("--data", required=True, metavar="DATA", help=f"the true table: {_DATA}")
@@ -330,7 +290,7 @@ def _experiment(commands: Commands[_Parser]) -> None:
         "experiment",
         "run an experiment of the papers again (the output is NOT private)",
         "experiment",
-        _EXPERIMENT_EXAMPLES,
+        examples.EXPERIMENT,
     )
     parser.add_argument("name", nargs="?", metavar="NAME", help="which one; see --list")
     parser.add_argument("--list", action="store_true", help="say which experiments there are")
@@ -348,6 +308,26 @@ def _experiment(commands: Commands[_Parser]) -> None:
     parser.add_argument(
         "--report-only", action="store_true", help="write pictures and claim.md anew from its results.jsonl"
     )
+
+
+def _protection(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    privacy = parser.add_argument_group("privacy")
+    privacy.add_argument("--neighbours", default="replace-one", metavar="R", help="replace-one (default) or add-remove")
+    privacy.add_argument(
+        "--rows-per-person",
+        type=int,
+        default=1,
+        metavar="C",
+        help="most rows that one person has (%(default)s)",
+    )
+    privacy.add_argument(
+        "--certificate",
+        type=float,
+        default=0.05,
+        metavar="SHARE",
+        help="share of the budget that measures the largest error; 0 to skip (%(default)s)",
+    )
+    return privacy
 
 
 def _table(parser: argparse.ArgumentParser) -> None:

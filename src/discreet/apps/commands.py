@@ -72,7 +72,7 @@ def schema_draft(arguments: Namespace) -> None:
 
 def schema_check(arguments: Namespace) -> None:
     """Check that a file fits a schema."""
-    table = _read(arguments.file, arguments, arguments.schema)
+    table = read_as_asked(arguments.file, arguments, arguments.schema)
     print(f"{shown(arguments.file)} fits {arguments.schema}: {table.rows():,} rows, {len(table.domain)} attributes.")
 
 
@@ -84,7 +84,7 @@ def release(arguments: Namespace) -> None:
     Folder.require_free(Path(arguments.out))
     console = Console()
     console.stage("reading the table")
-    table = _read(arguments.data, arguments, schema)
+    table = read_as_asked(arguments.data, arguments, schema)
     public = None if arguments.public is None else read(arguments.public, schema=schema, part=True)
     made = make(
         table,
@@ -97,7 +97,7 @@ def release(arguments: Namespace) -> None:
         rounds=arguments.rounds,
         per_round=arguments.per_round,
         rows=arguments.rows,
-        settings=dict(_setting(text) for text in arguments.set),
+        settings=dict(setting(text) for text in arguments.set),
         public=public,
         seed=arguments.seed,
         workload_seed=arguments.workload_seed,
@@ -119,7 +119,7 @@ def evaluate(arguments: Namespace) -> None:
     """Compare a release with the truth."""
     console = Console()
     opened = Release.open(arguments.dir)
-    table = _read(arguments.data, arguments, opened.schema)
+    table = read_as_asked(arguments.data, arguments, opened.schema)
     asked = None
     if arguments.workload:
         asked = parse.workload(arguments.workload, opened.domain, seed=arguments.workload_seed)
@@ -260,7 +260,8 @@ def interrupted(arguments: Namespace) -> str:
     return text + f" {out} is unfinished; it spent rho = {spent:.4g}, which stays spent. See `discreet ledger {out}`."
 
 
-def _read(data: str, arguments: Namespace, schema: str | Schema) -> Table:
+def read_as_asked(data: str, arguments: Namespace, schema: str | Schema) -> Table:
+    """A table, with what was said about how to read it."""
     return read(data, schema=schema, table=arguments.table, memory=arguments.memory, scratch=arguments.scratch)
 
 
@@ -268,11 +269,17 @@ def _require_apart(arguments: Namespace) -> None:
     scratch, out = arguments.scratch, arguments.out
     if scratch is not None and Path(scratch).resolve().is_relative_to(Path(out).resolve()):
         raise BadSetting("--scratch holds exact counts, so it must not be inside --out; choose another folder.")
+    require_another(arguments)
+
+
+def require_another(arguments: Namespace) -> None:
+    """Refuse the private table as the public one."""
     if arguments.public is not None and Path(arguments.public).resolve() == Path(arguments.data).resolve():
         raise BadSetting("--public names the private table, whose rows would be published; give another file.")
 
 
-def _setting(text: str) -> tuple[str, str]:
+def setting(text: str) -> tuple[str, str]:
+    """One of --set."""
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
         raise BadSetting(f"--set takes key=value, not {text!r}.")
