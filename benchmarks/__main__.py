@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.record import HERE, Context
 
-NAMES = ("noise", "counting", "selection", "utility", "speed", "grid", "scale", "engines")
+NAMES = ("noise", "counting", "selection", "utility", "speed", "grid", "scale", "engines", "plan")
 
 
 def main() -> None:
