@@ -3,8 +3,8 @@
 What is asked for is measured whole, all of it, and so are all smaller marginals that it contains. Nothing is selected:
 selection was tried and does not pay (docs/auto.md). Single attributes come first in importance, since at small budgets
 nearly all of the error in a table of three attributes is error in those; how much they get follows from public facts
-alone (`shares`). Two thirds of the rest go to the largest marginals, which say where the heavy cells are, and a third
-to those in between.
+alone (`shares`). Two thirds of the rest or more go to the largest marginals, which say where the heavy cells are, and
+up to a third to those in between, as far as the largest ones do not make them precise already.
 
 The noisy marginals of single attributes are smoothed as far as they allow (`discreet.models.smooth`), and the rows
 start from the product of these: independence is the first guess, as in a graphical model. Then rows are fitted to all
@@ -15,7 +15,7 @@ measured through a cover and answered by rounded rows, as in `rap`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
@@ -23,6 +23,7 @@ from math import sqrt
 import numpy as np
 
 from discreet import _check
+from discreet.data.domain import Domain
 from discreet.mechanisms import answering
 from discreet.mechanisms.adaptive import EVERYTHING, Outcome
 from discreet.mechanisms.cover import cells_of, closure, cover, largest_order
@@ -39,8 +40,8 @@ from discreet.queries.workload import Workload
 FIT = FitSettings(step=50.0, growth=0.01, lean=0.7, caution=1.0, overrun=1.0, smooth=0.7)
 """Constants of the fit that differ from those of `rap`."""
 
-_BETWEEN = 1 / 3
-"""Share of what single attributes leave that goes to marginals which are contained in others."""
+_BETWEEN = 0.36
+"""Share of what single attributes leave that goes to marginals which are contained in others, where it is worth it."""
 
 _BALANCE = 0.36
 """Total variation that noise on single attributes is weighed against: chosen on ADULT, a public table."""
@@ -110,6 +111,11 @@ def shares(
     sqrt(attributes) / n. The mean of that over attributes, A, is weighed against a constant B: minimising A / sqrt(s) +
     B / sqrt(1 - s) gives the share s of all single attributes, A^(2/3) / (A^(2/3) + B^(2/3)).
 
+    A smaller marginal is known from the larger ones too: a cell of it is the sum of r cells of each that holds it, with
+    r times their variance. Where these make it more precise than a measurement of its own would (many of them, few
+    cells), there is no need for one, so both shares of smaller marginals are multiplied by v / (1 + v), v being the
+    variance of such a cell over that of a measured one, averaged over marginals.
+
     Args:
         wanted: Marginals that are measured, and how much an error on each matters.
         workload: What is asked.
@@ -123,8 +129,8 @@ def shares(
     largest = [names for names in wanted if len(names) > 1 and names not in within]
     noise = 0.4 * float(np.mean(list(single.values()))) * sigma * sqrt(len(single)) / max(1, total)
     ratio = (noise / _BALANCE) ** (2 / 3)
-    alone = ratio / (1 + ratio) if largest else 1.0
-    rest = {"between": (1 - alone) * _BETWEEN if between else 0.0}
+    alone = _worth(domain, list(single), largest) * ratio / (1 + ratio) if largest else 1.0
+    rest = {"between": (1 - alone) * _BETWEEN * _worth(domain, between, largest) if between else 0.0}
     rest["largest"] = 1 - alone - rest["between"]
     given: dict[Attributes, float] = {}
     for names, part, weights in (
@@ -135,6 +141,17 @@ def shares(
         priced = [weight * wanted[name] for name, weight in zip(names, weights, strict=True)]
         given |= {name: part * price / sum(priced) for name, price in zip(names, priced, strict=True)}
     return given
+
+
+def _worth(domain: Domain, smaller: Sequence[Attributes], largest: Sequence[Attributes]) -> float:
+    """v / (1 + v) above, averaged."""
+    sizes = {names: domain.project(names).size for names in (*smaller, *largest)}
+    precisions = dict.fromkeys(smaller, 0.0)  # 1 / v: of a cell that is summed up, over that of a measured one
+    for names in largest:
+        for held in closure([names]):
+            if held in precisions:
+                precisions[held] += sizes[held] / sizes[names]
+    return float(np.mean([1 / (1 + precision) for precision in precisions.values()]))
 
 
 def needed(workload: Workload, settings: Settings) -> dict[Attributes, float]:
