@@ -19,6 +19,7 @@ NAMES = {
     "training": "training loss, present and future error along the fit",
     "oversampling": "error of synthetic rows by how many are drawn from each relaxed row",
     "family": "every mechanism beside every other: errors, time and memory",
+    "public": "mechanisms that start from a related public table beside those that do not",
     "fiveway": "3-way and 5-way marginals and 1-of-3 thresholds by epsilon",
 }
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet import _check
 from discreet.errors import BadData, BadSetting, BadWorkload
-from discreet.experiments import apart, claim, record
+from discreet.experiments import acs, apart, claim, record
 from discreet.experiments.catalogue import find
 from discreet.experiments.experiment import SIZES, Cell, Experiment
 from discreet.progress import SILENT, Progress
@@ -161,6 +161,8 @@ def _without_seed(cell: Cell) -> str:
 
 
 def _files(data: Path, dataset: str) -> tuple[Path, Path]:
+    if dataset == acs.DATASET:
+        return acs.files(data)
     kind = "parquet" if (data / f"{dataset}.parquet").is_file() else "csv"
     return data / f"{dataset}.{kind}", data / f"{dataset}-domain.json"
 
@@ -178,5 +180,7 @@ def read_dataset(data: Path, dataset: str) -> Table:
     """One of the tables that experiments run on."""
     from discreet.data.table import read
 
+    if dataset == acs.DATASET:
+        return acs.read_all(data)
     rows, schema = _files(data, dataset)
     return read(rows, schema=schema)
