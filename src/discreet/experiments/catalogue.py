@@ -20,6 +20,7 @@ NAMES = {
     "oversampling": "error of synthetic rows by how many are drawn from each relaxed row",
     "family": "every mechanism beside every other: errors, time and memory",
     "public": "mechanisms that start from a related public table beside those that do not",
+    "intervals": "how often error bars hold the truth, by kind, over many releases",
     "fiveway": "3-way and 5-way marginals and 1-of-3 thresholds by epsilon",
 }
 

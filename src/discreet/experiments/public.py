@@ -37,8 +37,8 @@ _EPSILONS = {"tiny": (1.0,), "quick": (0.1, 1.0), "default": (0.1, 1.0), "full":
 _WORKLOADS = {"tiny": "random:3:2", "quick": "random:3:64", "default": "random:3:64", "full": "all:3"}
 _GEM: dict[str, Setting] = {
     "tiny": {"rounds": 2, "rows": 20, "hidden": "8", "steps": 3},
-    "quick": {"rounds": 30, "rows": 500, "hidden": "256,512"},
-    "default": {"rounds": 30, "rows": 500, "hidden": "256,512"},
+    "quick": {"rounds": 30, "rows": 200, "hidden": "256,512"},
+    "default": {"rounds": 30, "rows": 200, "hidden": "256,512"},
     "full": {},
 }
 _LEARNING: dict[str, Setting] = {
@@ -218,7 +218,7 @@ EXPERIMENT = Experiment(
         "hundreds of values, or are weights. The schema follows from the data dictionary alone.",
         "Delta is 1/n^2 and the conversion to zCDP is the same for all. The workload is drawn with seed 0; seeds are "
         "of the noise. Nothing is spent on a certificate.",
-        "But for `--full`, `gem` and `gem-pub` have a smaller network (256, 512), 30 rounds and 500 rows, and "
+        "But for `--full`, `gem` and `gem-pub` have a smaller network (256, 512), 30 rounds and 200 rows, and "
         "`gem-pub` 1,000 steps on public rows: less than published, and the same for both.",
         f"`{_ALONE}` is no mechanism: it reads nothing private, and has no noise that seeds could change.",
         "The domain is far too large for `mwem` and `pep`.",
