@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,3 +51,22 @@ def brute_force(table: CodedTable, attributes: tuple[str, ...], r: int) -> NDArr
     targets = domain.unravel(np.arange(domain.size))
     matches = (rows[None, :, :] == targets[:, None, :]).sum(axis=2)
     return np.asarray((matches >= r).sum(axis=1))
+
+
+def write_excerpts(folder: Path, *, rows: int = 120) -> None:
+    """Invented rows in the shape of the ACS excerpts, with a data dictionary."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from discreet.experiments import acs
+
+    rng = np.random.default_rng(0)
+    listed = {name: {"values": {"N": "not applicable", "1": "yes", "2": "no"}} for name in acs.COLUMNS}
+    ranges = {"AGEP": {"min": 0, "max": 99}, "NOC": {"N": "not applicable", "0": "none", "min": 1, "max": 19}}
+    columns = {name: rng.choice(["N", "1", "2"], size=rows) for name in acs.COLUMNS}
+    columns["AGEP"] = rng.integers(100, size=rows).astype(str)
+    columns["PUMA"] = np.full(rows, "25-00503")  # a column that nobody asks for
+    columns[acs.EXCERPT] = rng.choice(acs.EXCERPTS, size=rows)
+    path, dictionary = acs.files(folder)
+    pq.write_table(pa.table(columns), path)
+    dictionary.write_text(json.dumps(listed | {name: {"values": values} for name, values in ranges.items()}))

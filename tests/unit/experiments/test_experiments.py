@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.tables import write_excerpts
 
 from discreet.errors import Bug
 from discreet.experiments import apart, claim, record, runner
@@ -35,6 +36,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         header = ",".join(DOMAIN)
         (folder / f"{name}.csv").write_text(header + "\n" + "\n".join(",".join(map(str, row)) for row in codes) + "\n")
         (folder / f"{name}-domain.json").write_text(json.dumps(DOMAIN))
+    write_excerpts(folder)
     return folder
 
 
@@ -49,7 +51,7 @@ def finished(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[
 def test_an_experiment_finishes_its_grid(name: str, finished: Callable[[str], Path]) -> None:
     entries = record.load(finished(name) / record.RESULTS)
     assert len(entries) == len(find(name).cells("tiny", 1))
-    assert {entry["dataset"] for entry in entries} == {"adult"}
+    assert {entry["dataset"] for entry in entries} == set(find(name).datasets["tiny"])
     assert sum(entry["figures"] is not None for entry in entries) > len(entries) / 2
     assert {"commit", "versions", "seconds", "cores", "machine"} <= set(entries[0])
     assert entries[0]["versions"]["discreet"]
@@ -87,10 +89,12 @@ def test_a_claim_changes_when_the_results_do(name: str, finished: Callable[[str]
     lines = (finished(name) / record.RESULTS).read_text().splitlines()
     entries = [json.loads(line) for line in lines]
     changed = [
-        entry | {"figures": worse(entry["figures"])} if entry["setting"]["mechanism"] == "rap-paper" else entry
+        entry | {"figures": worse(entry["figures"])}
+        if entry["setting"]["mechanism"] in ("rap-paper", "gem-pub")
+        else entry
         for entry in entries
     ]
-    if name in ("rows", "rule", "schedule", "training"):  # these compare a mechanism with itself
+    if name in ("rows", "rule", "schedule", "training", "intervals"):  # these compare a mechanism with itself
         changed[0] = entries[0] | {"figures": _other(entries[0]["figures"])}
     (tmp_path / record.RESULTS).write_text("".join(json.dumps(entry) + "\n" for entry in changed))
     runner.report(tmp_path)
@@ -101,6 +105,8 @@ def _other(figures: dict[str, Any]) -> dict[str, Any]:
     if "progress" in figures:
         last = figures["progress"][-1]
         return figures | {"progress": [*figures["progress"], last | {"future": last["future"] * 2 + 1}]}
+    if "measured" in figures:
+        return figures | {"measured": [share / 2 for share in figures["measured"]]}
     return figures | {"max_error": figures["max_error"] * 2 + 0.01}
 
 
@@ -111,8 +117,8 @@ def test_every_grid_has_distinct_cells_with_a_mechanism_and_an_epsilon(name: str
     assert cells
     assert len({cell.key for cell in cells}) == len(cells)
     assert all({"mechanism", "epsilon"} <= set(cell.setting) for cell in cells)
-    compared = {"rap"} if name == "rule" else {"rap", "rap-paper"}
-    assert compared <= {cell.setting["mechanism"] for cell in cells}
+    compared = {"rule": {"rap"}, "public": {"gem", "gem-pub"}, "intervals": {"auto", "gaussian"}}
+    assert compared.get(name, {"rap", "rap-paper"}) <= {cell.setting["mechanism"] for cell in cells}
 
 
 def test_a_grid_runs_on_other_tables() -> None:
