@@ -15,22 +15,22 @@ HEAD = """\
 # The papers' findings, run again
 
 Made by `make docs` from the results in `docs/reproduction/`; each section is an experiment that `discreet experiment
-NAME --data DIR` runs. *The paper* is Avent and Korolova (2023), unless a section says Aydore et al. (2021). `rap-paper`
-is the published recipe and `rap` is ours. A finding is *confirmed* or *refuted* only where a 95 % interval, or a test,
-lies wholly on one side, and two seeds or more were run; otherwise it is *undecided*. Errors here are against the truth,
-so none of this is private.
+NAME --data DIR` runs. *The paper* is Avent and Korolova (2023), unless a section says Aydore et al. (2021); in `public`
+it is Liu, Vietri and Wu (2021). `rap-paper` is the published recipe and `rap` is ours. A finding is *confirmed* or
+*refuted* only where a 95 % interval, or a test, lies wholly on one side, and two seeds or more were run; otherwise it
+is *undecided*. Errors here are against the truth, so none of this is private.
 
 The committed results are of **quick** grids: few cells, few seeds, and for `rap-paper` fewer and larger steps and fewer
-relaxed rows than published, as each claim says. They show directions, not the papers' digits. All ran on ADULT; those
-whose claims name it ran on LOANS too (`--quick --dataset loans`). Of the papers' grids these leave out epsilon 0.01,
-workloads of 64 and 256 marginals (but for `rule`), most schedules (T, K), and Aydore et al.'s Figure 5(a). Without
-`--quick` there are more cells; `--full` has the papers' constants and their whole grid.
+relaxed rows than published, as each claim says. They show directions, not the papers' digits. All ran on ADULT, but for
+`intervals` (ADULT reduced to 7 attributes, and NLTCS; `--seeds 10`, which is 200 releases) and `public` (ACS; `--seeds
+3`); those whose claims name it ran on LOANS too (`--quick --dataset loans`). Of the papers' grids these leave out
+epsilon 0.01, workloads of 64 and 256 marginals (but for `rule`), most schedules (T, K), and Aydore et al.'s Figure
+5(a). Without `--quick` there are more cells; `--full` has the papers' constants and their whole grid.
 
 How these runs came about: `drift` was given 4 seeds, looked at, and then 8, so its intervals are a little optimistic.
 `rap`'s cells on ADULT were run before its tiles were made lower, which changes nothing there but the draws; those of
-`schedule` with several rounds, before marginals behind selected queries were measured only once.
-Seconds were measured on a shared machine, some runs were halted for minutes in between, and two ran at once: do not
-read them as speed.
+`schedule` with several rounds, before marginals behind selected queries were measured only once. Seconds were measured
+on a shared machine, some runs were halted for minutes in between, and two ran at once: do not read them as speed.
 """
 
 

@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 from math import isfinite
 from zlib import crc32
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discreet.confidence import CONFIDENCE, mean_of, rate_at_most
+from discreet.confidence import CONFIDENCE
 from discreet.data.domain import Domain
 from discreet.data.table import Table
+from discreet.experiments import coverage
 from discreet.experiments.chart import grouped, lines_of, values, where
 from discreet.experiments.claim import CONFIRMED, REFUTED, UNDECIDED, Finding
+from discreet.experiments.coverage import Share
 from discreet.experiments.experiment import Cell, Experiment, Figures, Row, Setting
 from discreet.models.rounded import RoundedRows
-from discreet.publish.intervals import KINDS, Intervals
+from discreet.publish.intervals import KINDS
 from discreet.publish.make import release
-from discreet.publish.release import Release
 from discreet.publish.svg import Series, Words, lines
 from discreet.queries import parse
-from discreet.queries.answers import GRID, Answers, pieces
 from discreet.queries.threshold import Threshold
 from discreet.queries.workload import Workload
-
-Floats = NDArray[np.float64]
-_Fractions = Mapping[Threshold, Floats]
-"""Answers to all queries of some thresholds, as fractions of the rows."""
 
 _TABLES = {
     "tiny": ("adult",),
@@ -46,7 +41,7 @@ _RELEASES = {"tiny": 2, "quick": 20, "default": 100, "full": 200}
 """In each cell."""
 
 _FEW = 3
-"""Seeds of `auto` at epsilons below 1, which takes a hundred times as long as the others."""
+"""Seeds of `auto` at epsilons below 1, which takes far longer than the others."""
 
 _MECHANISMS = ("auto", "gaussian", "residual-planner")
 _AUTO: dict[str, Setting] = {
@@ -70,7 +65,6 @@ _LARGE = 0.001
 _SLACK = 0.02
 """Shares this close to the stated one are as stated."""
 
-_ROUNDING = 1e-12
 _NAMES = {
     "measured": "measured, each query of the workload",
     "certified": "certified, the whole workload at once",
@@ -98,7 +92,7 @@ def _measure(table: Table, setting: Setting, seed: int) -> Figures:
     asked = parse.workload(setting["workload"], table.domain, seed=0)
     outside = _outside(table.domain, asked)
     exact = RoundedRows(table.domain, table.rows(), table.codes())
-    truth = {threshold: _fractions(exact, threshold) for threshold in [*asked, *outside]}
+    truth = coverage.fractions(exact, [*asked, *outside])
     found: dict[str, list[float]] = {}
     published = {kind: np.zeros(3) for kind in KINDS}
     for one in _seeds(setting, seed):
@@ -110,13 +104,13 @@ def _measure(table: Table, setting: Setting, seed: int) -> Figures:
             settings={name: value for name, value in setting.items() if name not in _OURS},
             seed=one,
         )
-        answers = {threshold: _fractions(made.answers, threshold) for threshold in asked}
-        noise = _held(replace(made, certificate=None), answers, truth)
-        shares = {"measured": noise.share("measured"), "certified": float(_is_certified(made, answers, truth))}
-        parts = [_held(made, answers, truth)]
+        answers = coverage.fractions(made.answers, asked)
+        noise = coverage.held(replace(made, certificate=None), answers, truth)
+        shares = {"measured": noise.share("measured"), "certified": float(coverage.is_certified(made, answers, truth))}
+        parts = [coverage.held(made, answers, truth)]
         if made.codes is not None:
-            further = {threshold: _fractions(made.answers, threshold) for threshold in outside}
-            parts.append(_held(made.bootstrap(seed=one), further, truth))
+            further = coverage.fractions(made.answers, outside)
+            parts.append(coverage.held(made.bootstrap(seed=one), further, truth))
             shares["estimated"] = parts[1].share("estimated")
             shares["estimated_large"] = parts[1].share("estimated", above=_LARGE)
         for name, share in shares.items():
@@ -143,81 +137,10 @@ def _outside(domain: Domain, asked: Workload) -> list[Threshold]:
     return chosen
 
 
-@dataclass(frozen=True)
-class _Held:
-    """Error bars of many queries: kinds, whether each holds the truth, widths, and the truth itself."""
-
-    kind: NDArray[np.int8]
-    holds: NDArray[np.bool_]
-    width: Floats
-    truth: Floats
-
-    def share(self, kind: str, *, above: float = -1.0) -> float:
-        """Share of the intervals of a kind that hold the truth; NaN where there are none."""
-        chosen = (self.kind == KINDS.index(kind)) & (self.truth > above)
-        return float(self.holds[chosen].mean()) if chosen.any() else float("nan")
-
-    def tally(self, kind: str) -> list[float]:
-        """Intervals of a kind, how many hold the truth, and their widths together."""
-        chosen = self.kind == KINDS.index(kind)
-        return [float(chosen.sum()), float(self.holds[chosen].sum()), float(self.width[chosen].sum())]
-
-
-def _held(made: Release, answers: _Fractions, truth: _Fractions) -> _Held:
-    """All error bars of some published answers beside the truth."""
-    bars = Intervals(made)
-    kinds, holds, widths, truths = [], [], [], []
-    for threshold, estimates in answers.items():
-        true = truth[threshold]
-        found = bars.of(threshold, np.arange(len(true)), estimates)
-        kinds.append(found.kind)
-        holds.append((found.low <= true + _ROUNDING) & (true <= found.high + _ROUNDING))
-        widths.append(found.high - found.low)
-        truths.append(true)
-    return _Held(np.concatenate(kinds), np.concatenate(holds), np.concatenate(widths), np.concatenate(truths))
-
-
-def _is_certified(made: Release, answers: _Fractions, truth: _Fractions) -> bool:
-    """Whether the certificate's bound holds for every query at once."""
-    assert made.certificate is not None
-    largest = max(float(np.abs(estimates - truth[threshold]).max()) for threshold, estimates in answers.items())
-    return largest <= made.certificate.bound + _ROUNDING
-
-
-def _fractions(answers: Answers, threshold: Threshold) -> Floats:
-    units = np.zeros(threshold.cells(answers.domain))
-    for piece in pieces(answers, threshold):
-        units[piece.cells] = piece.values
-    return units / GRID / answers.total
-
-
-@dataclass(frozen=True)
-class _Share:
-    """How often error bars held, with a 95 % interval over releases."""
-
-    mean: float
-    low: float
-    high: float
-    releases: int
-
-    def __str__(self) -> str:
-        return f"{self.mean:.2%} ({self.low:.2%} to {self.high:.2%}, {self.releases} releases)"
-
-
-def _share(rows: Sequence[Row], name: str) -> _Share | None:
-    """Of all releases of some rows. A certificate holds or not: its interval is Chernoff's; Student's for shares."""
+def _share(rows: Sequence[Row], name: str) -> Share | None:
+    """Of all releases of some rows; a certificate holds or not."""
     every = [value for row in rows for value in row.get(name, [])]
-    many = len(every)
-    if many < 2:
-        return None
-    if name == "certified":
-        missed, level = many - round(sum(every)), (1 + CONFIDENCE) / 2
-        low = 1 - rate_at_most(missed, many, confidence=level)
-        return _Share(1 - missed / many, low, rate_at_most(many - missed, many, confidence=level), many)
-    found = mean_of(every)
-    assert found.low is not None
-    assert found.high is not None
-    return _Share(found.mean, found.low, min(1.0, found.high), many)
+    return Share.of_events(every) if name == "certified" else Share.of_shares(every)
 
 
 def _tables(rows: Sequence[Row]) -> dict[str, str]:
@@ -283,7 +206,7 @@ def _findings(rows: Sequence[Row]) -> list[Finding]:
     return found
 
 
-def _close(said: str, what: str, share: _Share | None) -> Finding:
+def _close(said: str, what: str, share: Share | None) -> Finding:
     """Whether a share is as stated."""
     if share is None:
         return Finding(said, f"{what}: not run.", UNDECIDED, "There are too few releases.", "We")
