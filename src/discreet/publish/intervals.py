@@ -9,9 +9,9 @@
   (`discreet.publish.bootstrap`). Nothing is guaranteed: where the model is wrong about the table, so is this.
 - *unknown*: none of these; anything between 0 and 1.
 
-The narrower of the first two is given. Which one that is depends on the certificate's noise, but hardly: the doubt
-about a certificate is about the worst query of the workload, so that for any one query the measured interval's doubt
-is all there is. All of this is post-processing.
+Of the first two the certified one is given where it is clearly the narrower: by three deviations of the certificate's
+own noise. (Were it given wherever it is narrower, it would be given above all where its noise made it too narrow: as
+certified intervals, such held 68 to 93 times in a hundred.) All of this is post-processing.
 """
 
 from __future__ import annotations
@@ -38,6 +38,9 @@ Floats = NDArray[np.float64]
 
 CONFIDENCE = Fraction(95, 100)
 KINDS = ("measured", "certified", "estimated", "unknown")
+_CLEARLY = 3.0
+"""Deviations of the certificate's noise by which its interval must be the narrower."""
+
 _TWO_SIDED = 1.959964
 """Standard deviations of a normal distribution on either side that hold 95 % of it."""
 
@@ -98,9 +101,9 @@ class Intervals:
             reach = spread.reach(threshold, estimates)
             bars = Bars(np.maximum(0, estimates - reach), estimates + reach, np.full(count, 2, np.int8))
         if self._release.certificate is not None and threshold in self._asked:
-            bound = self._release.certificate.bound
+            bound, doubt = self._release.certificate.bound, _CLEARLY * self._release.certificate.sigma / self._total
             bars = Bars(np.maximum(0, estimates - bound), estimates + bound, np.full(count, 1, np.int8))
-            narrow = np.full(count, bound)
+            narrow = np.full(count, bound + doubt)
         else:
             narrow = np.full(count, np.inf)  # what is measured is better than what is guessed
         for which, low, high in self._measured(threshold, cells):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -76,11 +77,14 @@ def test_the_certified_band_is_around_the_answer_and_only_for_the_workload() -> 
     assert made.interval("sex=Male").kind == "unknown"
 
 
-def test_the_narrower_of_two_is_given() -> None:
+def test_the_certified_one_is_given_where_it_is_clearly_narrower() -> None:
     made = discreet.release(TABLE, "all:2", epsilon=4.0, mechanism="gaussian", seed=1, certificate=0.02)
     assert made.interval("age=20-39, sex=Male").kind == "measured"
     made = discreet.release(TABLE, "all:2", epsilon=0.5, rows=20, settings={"max_steps": 80}, seed=1, certificate=0.9)
+    assert made.certificate is not None
     assert made.interval("age=20-39, sex=Male").kind == "certified"
+    doubtful = replace(made.certificate, sigma=made.certificate.sigma * 100)
+    assert replace(made, certificate=doubtful).interval("age=20-39, sex=Male").kind == "measured"
 
 
 def test_single_queries_that_were_measured_say_so() -> None:
