@@ -14,7 +14,7 @@ from discreet.publish.svg import Series, Words, lines, standalone
 Entry = dict[str, Any]
 
 DOCS = HERE.parent / "docs"
-PICTURED = ("all-zero", "rap-paper", "gaussian", "rap")
+PICTURED = ("all-zero", "rap-paper", "gaussian", "rap", "auto")
 
 
 def main() -> None:
