@@ -59,7 +59,13 @@ def test_a_release_from_start_to_finish(folder: Path, capsys: pytest.CaptureFixt
     assert "Ran auto on the release's own rows" in said
     assert "measured)" in said
     assert "estimated)" in said
-    assert (folder / "out" / "bootstrap.json").is_file()
+    (folder / "out" / "bootstrap.json").unlink()
+    (folder / "out" / "bootstrap.json.part").mkdir()  # nothing can be written there
+    assert main(["answer", "out", "2 of (age=40-59, sex=Female, income=15)"]) == 0
+    said = capsys.readouterr().out
+    assert "but not kept" in said
+    assert "estimated)" in said
+    (folder / "out" / "bootstrap.json.part").rmdir()
     assert main(["answer", "out", "--json", 'sex="Male"', "sex=Male"]) == 0
     told = json.loads(capsys.readouterr().out)["sex=Male"]
     assert told["kind"] == "measured"

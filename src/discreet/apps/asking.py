@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from argparse import Namespace
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -12,7 +13,7 @@ import numpy as np
 
 from discreet.apps.console import Console
 from discreet.apps.writing import writing
-from discreet.errors import BadRelease, BadSetting
+from discreet.errors import BadSetting, DiscreetError
 from discreet.publish.certificate import at_most
 from discreet.publish.intervals import Intervals
 from discreet.publish.release import Release
@@ -62,17 +63,17 @@ def _with_bars(
     console = Console()
     try:
         opened = opened.bootstrap(wanted, progress=console)
-    except BadRelease:
+    except DiscreetError:
         if arguments.bootstrap is not None:
             raise
         return opened  # error bars will say that nothing is known
     finally:
         console.close()
-    assert opened.spread is not None
-    with writing(str(Path(arguments.dir) / "bootstrap.json")):
-        save_spread(opened.spread, Path(arguments.dir))
-    if not arguments.json:
-        print(
-            f"Ran {opened.mechanism} on the release's own rows to see how far it errs: free of charge, and kept there."
-        )
+    kept = "and kept there"
+    try:
+        save_spread(opened, Path(arguments.dir))
+    except OSError as error:  # the answers are not lost for that
+        kept = f"but not kept ({error.strerror or error})"
+    told = f"Ran {opened.mechanism} on the release's own rows to see how far it errs: free of charge, {kept}."
+    print(told, file=sys.stderr if arguments.json else sys.stdout)
     return opened

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from discreet.confidence import CONFIDENCE, mean_of, rate_at_most
 from discreet.publish.intervals import KINDS, Intervals
 from discreet.publish.release import Release
-from discreet.queries.answers import GRID, Answers, pieces
+from discreet.queries.answers import Answers, fractions
 from discreet.queries.threshold import Threshold
 
 Floats = NDArray[np.float64]
@@ -62,16 +62,9 @@ def is_certified(made: Release, answers: Fractions, truth: Fractions) -> bool:
     return largest <= made.certificate.bound + _ROUNDING
 
 
-def fractions(answers: Answers, thresholds: Iterable[Threshold]) -> Fractions:
+def every(answers: Answers, thresholds: Iterable[Threshold]) -> Fractions:
     """All answers to some thresholds."""
-    return {threshold: _fractions(answers, threshold) for threshold in thresholds}
-
-
-def _fractions(answers: Answers, threshold: Threshold) -> Floats:
-    units = np.zeros(threshold.cells(answers.domain))
-    for piece in pieces(answers, threshold):
-        units[piece.cells] = piece.values
-    return units / GRID / answers.total
+    return {threshold: fractions(answers, threshold) for threshold in thresholds}
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,7 @@ def _measure(table: Table, setting: Setting, seed: int) -> Figures:
     asked = parse.workload(setting["workload"], table.domain, seed=0)
     outside = _outside(table.domain, asked)
     exact = RoundedRows(table.domain, table.rows(), table.codes())
-    truth = coverage.fractions(exact, [*asked, *outside])
+    truth = coverage.every(exact, [*asked, *outside])
     found: dict[str, list[float]] = {}
     published = {kind: np.zeros(3) for kind in KINDS}
     for one in _seeds(setting, seed):
@@ -104,12 +104,12 @@ def _measure(table: Table, setting: Setting, seed: int) -> Figures:
             settings={name: value for name, value in setting.items() if name not in _OURS},
             seed=one,
         )
-        answers = coverage.fractions(made.answers, asked)
+        answers = coverage.every(made.answers, asked)
         noise = coverage.held(replace(made, certificate=None), answers, truth)
         shares = {"measured": noise.share("measured"), "certified": float(coverage.is_certified(made, answers, truth))}
         parts = [coverage.held(made, answers, truth)]
         if made.codes is not None:
-            further = coverage.fractions(made.answers, outside)
+            further = coverage.every(made.answers, outside)
             parts.append(coverage.held(made.bootstrap(seed=one), further, truth))
             shares["estimated"] = parts[1].share("estimated")
             shares["estimated_large"] = parts[1].share("estimated", above=_LARGE)

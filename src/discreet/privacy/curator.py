@@ -1,7 +1,8 @@
 """Curator: the gate. The only object that reads exact counts for anyone but their owner.
 
 Each verb validates its public arguments, charges the budget, and only then reads the table. What it returns has
-been paid for; what it computes on the way (counts, scores, the group a query was drawn from) never leaves.
+been paid for; what it computes on the way (counts, scores, the group a query was drawn from) never leaves. All verbs
+stand in this one file, long as it is, so that whoever audits the gate has it before them as a whole.
 """
 
 from __future__ import annotations
@@ -40,6 +41,9 @@ Signed = tuple[Query, int]
 
 SURVIVORS = 2**12
 """Cells of a marginal that are listed though they hold nothing but noise, on average."""
+
+NUMBER_OF_ROWS, CERTIFICATE = "number of rows", "certificate"
+"""What the ledger calls the two steps that no mechanism makes."""
 
 PRICES = ("jointly", "singly")
 """How cells measured together are priced: by what one person can change in all of them, or each on its own."""
@@ -107,7 +111,7 @@ class Curator:
         """Parameter of the noise in `total`; zero where that is the true one."""
         return self._total_variance
 
-    def measure_total(self, *, rho: Fraction, label: str = "number of rows") -> None:
+    def measure_total(self, *, rho: Fraction, label: str = NUMBER_OF_ROWS) -> None:
         """The number of rows plus noise; it stands for n from here on (at least 1).
 
         Privacy:
@@ -415,7 +419,7 @@ class Curator:
         scores = Scores([len(marginals)], lambda _: [Run(0, values)])
         return [marginals[at] for _, at in select(scores, picks=picks, exponent=exponent, entropy=self._entropy)]
 
-    def worst(self, workload: Workload, *, against: Answers, rho: Fraction, label: str = "certificate") -> NoisyMaximum:
+    def worst(self, workload: Workload, *, against: Answers, rho: Fraction, label: str = CERTIFICATE) -> NoisyMaximum:
         """The largest |count - answer * total| over a workload, rounded up to a whole number, plus noise.
 
         Privacy:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
@@ -27,18 +28,15 @@ from discreet.mechanisms import catalogue
 from discreet.mechanisms.job import Job
 from discreet.models.rounded import RoundedRows
 from discreet.privacy.budget import Budget
-from discreet.privacy.curator import Curator
+from discreet.privacy.curator import CERTIFICATE, NUMBER_OF_ROWS, Curator
 from discreet.privacy.entropy import SeededEntropy
 from discreet.privacy.ledger import total_of
 from discreet.progress import SILENT, Progress
 from discreet.publish import rows
 from discreet.publish.release import Release
 from discreet.publish.spread import EDGES, Spread
-from discreet.queries.answers import GRID, Answers, pieces
+from discreet.queries.answers import fractions
 from discreet.queries.threshold import Attributes, Threshold
-
-_APART = ("certificate", "number of rows")
-"""Charges that the mechanism itself does not spend."""
 
 _PANEL = 12
 """Thresholds of each kind that are compared."""
@@ -47,6 +45,8 @@ _LARGEST = 2**18
 """Most queries of a threshold that is compared."""
 
 _MOST_ROWS = 10**6
+"""Rows that are drawn at most."""
+
 _LEAST = 20
 """Errors that a quantile needs; sizes with fewer borrow from the next."""
 
@@ -69,25 +69,31 @@ def bootstrap(release: Release, *, times: int = 1, seed: int = 0, progress: Prog
         why = "makes no rows" if release.codes is None else "starts from a public table, which the release lacks"
         raise BadRelease(f"Errors cannot be estimated by a bootstrap: {release.mechanism} {why}.")
     settings = mechanism.settings(**release.settings)
-    spent = total_of([charge for charge in release.charges if charge.label not in _APART])
+    count = min(_MOST_ROWS, release.answers.total)
+    larger = Fraction(release.answers.total, count) ** 2  # noise as a fraction of fewer rows: a larger budget makes up
+    spent = larger * total_of([each for each in release.charges if each.label not in (NUMBER_OF_ROWS, CERTIFICATE)])
+    on_total = larger * total_of([each for each in release.charges if each.label == NUMBER_OF_ROWS])
     panel = _panel(release)
     errors: dict[Threshold, list[tuple[NDArray[Any], NDArray[Any]]]] = {threshold: [] for threshold in panel}
     for turn in range(times):
         generator = np.random.default_rng((seed, turn))
-        count = min(_MOST_ROWS, release.answers.total)
         world = _World(release.domain, Held(tuple(rows.draw(release.answers, count, generator).T)))
         entropy = SeededEntropy(int(generator.integers(2**31)))
         curator = Curator(
-            world, budget=Budget(3 * spent), neighbours=release.guarantee.neighbours, entropy=entropy, progress=progress
+            world,
+            budget=Budget(spent + on_total),
+            neighbours=release.guarantee.neighbours,
+            entropy=entropy,
+            progress=progress,
         )
-        if not release.guarantee.neighbours.total_is_public:
-            curator.measure_total(rho=spent)
+        if on_total:
+            curator.measure_total(rho=on_total)
         job = Job(release.workload, spent, settings, None, int(generator.integers(2**31)), progress)
         progress.stage(f"bootstrap {turn + 1} of {times}: {mechanism.name} on its own rows")
         answers = mechanism.run(curator, job).answers
         truth = RoundedRows(release.domain, world.rows(), np.column_stack(world.engine.columns))
         for threshold in panel:
-            one, other = _fractions(answers, threshold), _fractions(truth, threshold)
+            one, other = fractions(answers, threshold), fractions(truth, threshold)
             errors[threshold].append((one, np.abs(one - other)))
     return _summary(errors, times)
 
@@ -125,13 +131,6 @@ def _some(domain: Domain, width: int, generator: np.random.Generator) -> list[At
         return [every[at] for at in generator.permutation(len(every))]
     drawn = (generator.choice(len(domain), width, replace=False) for _ in range(32 * _PANEL))
     return list(dict.fromkeys(tuple(domain.attributes[at] for at in sorted(which)) for which in drawn))
-
-
-def _fractions(answers: Answers, threshold: Threshold) -> NDArray[np.float64]:
-    units = np.zeros(threshold.cells(answers.domain))
-    for piece in pieces(answers, threshold):
-        units[piece.cells] = piece.values
-    return units / GRID / max(1, answers.total)
 
 
 def _summary(errors: dict[Threshold, list[tuple[NDArray[Any], NDArray[Any]]]], times: int) -> Spread:

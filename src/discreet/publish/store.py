@@ -152,14 +152,16 @@ def write(release: Release, path: Path, progress: Progress = SILENT) -> None:
     if release.workload.size <= MOST_ANSWERS:
         files.write_answers(release, path / "answers.parquet")
     _write_json(path / "release.json", to_json(release))
-    if release.spread is not None:
-        save_spread(release.spread, path)
+    save_spread(release, path)
     (path / "report.html").write_text(render(release), encoding="utf-8")
 
 
-def save_spread(spread: Spread, path: Path) -> None:
-    """Keep what a bootstrap found in the folder of its release."""
-    _write_json(path / "bootstrap.json", spread.to_json())
+def save_spread(release: Release, path: Path) -> None:
+    """Keep what a bootstrap found in the folder of its release: all of it, or nothing where it is interrupted."""
+    if release.spread is not None:
+        part = path / "bootstrap.json.part"
+        _write_json(part, release.spread.to_json())
+        part.replace(path / "bootstrap.json")
 
 
 def to_json(release: Release) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from discreet.data.schema import Schema
 from discreet.errors import BadWorkload
 from discreet.publish.intervals import KINDS, Intervals
 from discreet.publish.release import Release
-from discreet.queries.answers import GRID, pieces
+from discreet.queries.answers import fractions
 from discreet.queries.threshold import Threshold
 from discreet.queries.workload import Workload
 
@@ -34,16 +34,14 @@ def answer_table(release: Release, workload: Workload) -> pa.Table:
 
 def answer_batches(release: Release, workload: Workload) -> Iterator[pa.Table]:
     """The same, threshold by threshold."""
-    answers, intervals = release.answers, Intervals(release)
+    intervals = Intervals(release)
     width = max(len(threshold.attributes) for threshold in workload)
     for threshold in workload:
-        units = np.zeros(threshold.cells(workload.domain), dtype=np.int64)
-        for piece in pieces(answers, threshold):
-            units[piece.cells] = piece.values
-        columns = {"threshold": _constant(str(threshold), len(units))}
-        columns |= _in_words(threshold, release.schema, np.arange(len(units)), width)
-        estimates = units / GRID / max(1, answers.total)
-        bars = intervals.of(threshold, np.arange(len(units)), estimates)
+        estimates = fractions(release.answers, threshold)
+        cells = np.arange(len(estimates))
+        bars = intervals.of(threshold, cells, estimates)
+        columns = {"threshold": _constant(str(threshold), len(cells))}
+        columns |= _in_words(threshold, release.schema, cells, width)
         columns |= {"estimate": pa.array(estimates), "low": pa.array(bars.low), "high": pa.array(bars.high)}
         columns["interval"] = pa.DictionaryArray.from_arrays(pa.array(bars.kind), pa.array(KINDS))
         yield pa.table(columns)

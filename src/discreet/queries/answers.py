@@ -105,6 +105,14 @@ def pieces(answers: Answers, threshold: Threshold) -> Iterator[Piece]:
     return expand(threshold, answers.domain, answers.units)
 
 
+def fractions(answers: Answers, threshold: Threshold) -> NDArray[np.float64]:
+    """The answers to all queries of a threshold as fractions of the rows."""
+    units = np.zeros(threshold.cells(answers.domain), dtype=np.int64)
+    for piece in pieces(answers, threshold):
+        units[piece.cells] = piece.values
+    return units / GRID / max(1, answers.total)
+
+
 def fraction(answers: Answers, query: Query) -> float:
     """The answer to one query as a fraction of the rows."""
     units = at_cells(query.threshold, np.array([query.cell]), answers.domain, answers.at)

@@ -12,21 +12,15 @@ from tests.readable import small_table
 import discreet
 from discreet.errors import BadRelease
 from discreet.mechanisms import direct
+from discreet.publish import bootstrap
 from discreet.publish.intervals import KINDS, Intervals
 from discreet.publish.release import Release
 from discreet.publish.spread import EDGES, Spread
-from discreet.queries.answers import GRID, pieces
+from discreet.queries.answers import fractions
 from discreet.queries.threshold import Threshold
 
 TABLE = small_table(400)
 PAIR = Threshold(("age", "sex"))
-
-
-def fractions(release: Release, threshold: Threshold) -> np.ndarray:
-    units = np.zeros(threshold.cells(release.domain))
-    for piece in pieces(release.answers, threshold):
-        units[piece.cells] = piece.values
-    return units / GRID / release.answers.total
 
 
 def truth(threshold: Threshold) -> np.ndarray:
@@ -43,7 +37,7 @@ def coverage(threshold: Threshold, workload: str) -> tuple[float, float]:
     held, narrow = [], []
     for seed in range(200):
         made = discreet.release(TABLE, workload, epsilon=1.0, mechanism="gaussian", certificate=0, seed=seed)
-        estimates = fractions(made, threshold)
+        estimates = fractions(made.answers, threshold)
         bars = Intervals(made).of(threshold, np.arange(len(estimates)), estimates)
         assert {KINDS[kind] for kind in bars.kind} == {"measured"}
         off, reach = np.abs(truth(threshold) - (bars.high + bars.low) / 2), (bars.high - bars.low) / 2
@@ -145,3 +139,27 @@ def test_sizes_and_kinds_are_looked_up_where_they_belong() -> None:
     assert list(spread.reach(Threshold(("a", "b", "c")), at)) == [0, 10, 80]
     assert list(spread.reach(Threshold(("a", "b", "c"), 2), at)) == [9, 9, 9]
     assert Spread.from_json(spread.to_json()) == spread
+
+
+def test_a_bootstrap_under_add_remove_pays_for_its_number_of_rows_too() -> None:
+    made = discreet.release(
+        TABLE,
+        "all:2",
+        epsilon=2.0,
+        delta=1e-6,
+        neighbours="add-remove",
+        rows=20,
+        settings={"max_steps": 40},
+        seed=1,
+    )
+    assert made.bootstrap().interval("age=20-39, sex=Male, income=15").kind == "estimated"
+
+
+def test_fewer_rows_than_the_table_has_say_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = small_table(4000)
+    made = discreet.release(table, "all:2", epsilon=1.0, rows=20, settings={"max_steps": 100}, seed=1)
+    text = "age=20-39, sex=Male, income=15"
+    whole = made.bootstrap(3).interval(text)
+    monkeypatch.setattr(bootstrap, "_MOST_ROWS", 1000)
+    fewer = made.bootstrap(3).interval(text)
+    assert 0.5 < (fewer.high - fewer.low) / (whole.high - whole.low) < 2
