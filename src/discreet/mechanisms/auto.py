@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from math import sqrt
 
 import numpy as np
@@ -87,7 +86,7 @@ def run(curator: Curator, job: Job) -> Outcome:
     domain = curator.domain
     constants = FitSettings(**{**vars(FIT), "max_steps": settings.max_steps})
     wanted = needed(job.workload, settings)
-    parts = shares(wanted, job.workload, total=curator.total, sigma=_deviation(curator, job.rho))
+    parts = shares(wanted, job.workload, total=curator.total, sigma=curator.neighbours.marginal_deviation(job.rho))
     measured = curator.measure(list(parts), rho=job.rho, weights=list(parts.values()), label=EVERYTHING)
     found = [
         smooth.calm(target, constants.shifts) if len(target.attributes) == 1 else target
@@ -171,8 +170,3 @@ def _order(workload: Workload) -> int:
     while order > 1 and cells_of(workload.domain, closure(cover(workload.marginals, order))) > MOST_CELLS:
         order -= 1
     return order
-
-
-def _deviation(curator: Curator, rho: Fraction) -> float:
-    """Of the noise on a marginal that would get the whole budget, in rows."""
-    return sqrt(curator.neighbours.marginal_squared / (2 * rho))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from math import prod, sqrt
+from math import prod
 from typing import Any
 
 from discreet.data.domain import Domain
@@ -44,7 +44,7 @@ class Facts:
     @property
     def deviation(self) -> float:
         """Of the noise on a marginal that gets the whole budget, in rows."""
-        return sqrt(self.neighbours.marginal_squared / (2 * self.rho))
+        return self.neighbours.marginal_deviation(self.rho)
 
     def shapes(self, marginals: Iterable[Attributes]) -> list[tuple[int, ...]]:
         """Sizes of the attributes of some marginals."""

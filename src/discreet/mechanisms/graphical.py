@@ -143,7 +143,7 @@ def run_aim(curator: Curator, job: Job) -> Outcome:
             each = left
         left -= each
         job.progress.stage(f"round {turn}: {float(1 - left / job.rho):.0%} of the budget")
-        noise = sqrt(curator.neighbours.marginal_squared / (2 * each * _MEASURING))
+        noise = curator.neighbours.marginal_deviation(each * _MEASURING)
         allowed = settings.megabytes * float(1 - left / job.rho)
         fitting = _fitting(domain, candidates, chosen, allowed)
         (picked,) = curator.select_marginals(

@@ -24,7 +24,7 @@ import numpy as np
 
 from discreet import _check
 from discreet.data.domain import Domain
-from discreet.mechanisms import answering
+from discreet.mechanisms import answering, auto
 from discreet.mechanisms.adaptive import Model, Outcome, Schedule, adaptive, require_picks
 from discreet.mechanisms.cover import cells_at, largest_order
 from discreet.mechanisms.job import Job
@@ -43,32 +43,20 @@ _PER_ROUND = 16
 
 
 @dataclass(frozen=True)
-class Settings:
-    """Settings of `rap`.
+class Settings(auto.Settings):
+    """Settings of `rap`: those of `auto`, and rounds.
 
     Attributes:
         rounds: T. One round without `per_round` measures every marginal at once and selects nothing.
         per_round: K, queries selected in each round; 16 where there are several rounds.
-        rows: n', relaxed rows; an odd number is raised by one, since the fit judges one half by the other.
-        order: Most attributes of a marginal that is measured; larger ones are covered by it. None for as many as fit.
-        answers: relaxed, rounded, or auto: relaxed up to 2^28 queries, and 2^24 of a threshold with r < k.
-        copies: Ordinary rows drawn from each relaxed row where answers are rounded.
-        max_steps: Most steps of one fit.
     """
 
     rounds: int = 1
     per_round: int | None = None
-    rows: int = 1000
-    order: int | None = None
-    answers: str = "auto"
-    copies: int = 256
-    max_steps: int = FitSettings.max_steps
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _check_schedule(self)
-        if self.order is not None:
-            _check.whole("order", self.order)
-        _check.whole("max_steps", self.max_steps)
 
 
 @dataclass(frozen=True)
@@ -98,6 +86,7 @@ class PaperSettings:
     copies: int = 256
 
     def __post_init__(self) -> None:
+        answering.check_settings(self)
         _check_schedule(self)
         _check.positive("rate", self.rate)
         _check.whole("steps", self.steps)
@@ -213,4 +202,3 @@ def _check_schedule(settings: Settings | PaperSettings) -> None:
     _check.whole("rounds", settings.rounds)
     if settings.per_round is not None:
         _check.whole("per_round", settings.per_round)
-    answering.check_settings(settings)

@@ -30,7 +30,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import lcm, prod
+from math import lcm, prod, sqrt
 from typing import Any
 
 import numpy as np
@@ -71,6 +71,10 @@ class Neighbours:
     def marginal_squared(self) -> int:
         """Squared L2 change of a whole marginal."""
         return self._per_threshold(2, 1)
+
+    def marginal_deviation(self, rho: Fraction) -> float:
+        """Standard deviation of the noise on a whole marginal that `rho` pays for, in rows."""
+        return sqrt(self.marginal_squared / (2 * rho))
 
     @property
     def marginal_absolute(self) -> int:
