@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 
-from discreet.compare.errors import errors
 from discreet.data.table import Table
-from discreet.experiments.chart import grouped, line, lines_of, mean, over_seeds, values, where
-from discreet.experiments.claim import Finding, judged, pairs, ratio
+from discreet.experiments import beside
+from discreet.experiments.claim import CONFIRMED, REFUTED, UNDECIDED, Finding
 from discreet.experiments.experiment import Cell, Experiment, Figures, Row, Setting
-from discreet.publish.make import release
-from discreet.publish.svg import lines
 from discreet.queries import parse
 
 _WORKLOADS = {"adult": ("random:3:64", "all:3"), "loans": ("random:3:64",)}
@@ -53,14 +49,12 @@ _TINY: tuple[Setting, ...] = (
 _SLOW = ("rap-paper", "rap-softmax", "gem", "fem", "mst", "aim")
 _SLOW_EPSILONS, _SLOW_SEEDS = (0.1, 1.0), 3
 _MINUTES = 20.0
-_FIGURES = {
-    "max_error": "largest error",
-    "mean_error": "mean error",
-    "rmse": "RMSE",
-    "mean_tvd": "total variation",
-    "release_seconds": "seconds",
-    "peak": "peak memory",
-}
+_TABLE = ("dataset", "workload")
+
+_OURS = "`auto`"
+_JUDGED = ("max_error", "mean_error", "mean_tvd")
+_LEAST_SHARE, _MOST_RATIO = 0.8, 1.25
+"""What the default should reach among all mechanisms."""
 
 
 def _grid(size: str, datasets: Sequence[str]) -> Iterator[tuple[str, Setting]]:
@@ -78,99 +72,52 @@ def _kept(cell: Cell, first: int) -> bool:
 
 
 def _measure(table: Table, setting: Setting, seed: int) -> Figures:
-    """One release and its errors; the same conversion for all, and the whole budget for answers."""
-    own = {name: value for name, value in setting.items() if name not in ("epsilon", "workload", "mechanism")}
     asked = parse.workload(setting["workload"], table.domain, seed=0)
-    began = time.perf_counter()
-    made = release(
-        table,
-        asked,
-        epsilon=setting["epsilon"],
-        mechanism=setting["mechanism"],
-        settings=own,
-        conversion="tight",
-        certificate=0,
-        seed=seed,
-    )
-    seconds = time.perf_counter() - began
-    found = errors(made.answers, table, asked, made.schema, worst=1)
-    figures = {name: getattr(found, name) for name in ("max_error", "mean_error", "rmse", "mean_tvd")}
-    return {"queries": found.queries, **figures, "release_seconds": seconds}
-
-
-def _name(row: Row) -> str:
-    """A mechanism with what was set."""
-    told = [f"{row['passes']} passes"] if row.get("passes") else []
-    told += ["whole marginals"] if row.get("whole") else []
-    told += ["least largest"] if row.get("objective") else []
-    return ", ".join([f"`{row['mechanism']}`", *told])
-
-
-def _named(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    return {key[0]: some for key, some in grouped([{**row, "name": _name(row)} for row in rows], "name").items()}
+    return beside.measured(table, asked, lambda: beside.released(table, asked, setting, seed))
 
 
 def _tables(rows: Sequence[Row]) -> dict[str, str]:
-    """A table for each dataset and workload; the best of each column and epsilon is in bold."""
-    made = {}
-    for (dataset, workload), some in grouped(rows, "dataset", "workload").items():
-        head = ["epsilon", "mechanism", *_FIGURES.values(), "seeds"]
-        text = f"| {' | '.join(head)} |\n" + "|---" * len(head) + "|\n"
-        for epsilon in values(some, "epsilon"):
-            named = _named(where(some, epsilon=epsilon))
-            least = {figure: min(mean(one, figure) for one in named.values()) for figure in _FIGURES}
-            for name, found in named.items():
-                cells = [_cell(found, figure, least[figure]) for figure in _FIGURES]
-                text += f"| {epsilon:g} | {name} | {' | '.join(cells)} | {len(found)} |\n"
-        made[f"{dataset}, {workload}"] = text
-    return made
-
-
-def _cell(rows: Sequence[Row], figure: str, least: float) -> str:
-    """A mean, with its range over seeds for errors."""
-    found = mean(rows, figure)
-    if figure == "peak":
-        text = f"{found / 1e9:.2f} GB"
-    elif figure == "release_seconds":
-        text = f"{found:.0f}"
-    else:
-        text = f"{found:.3g} ({min(row[figure] for row in rows):.3g} to {max(row[figure] for row in rows):.3g})"
-    return f"**{text}**" if found == least else text
-
-
-def _pictures(rows: Sequence[Row]) -> dict[str, str]:
-    made = {}
-    for (dataset, workload), some in grouped(rows, "dataset", "workload").items():
-        for figure in ("max_error", "mean_tvd"):
-            kept = {name: found for name, found in _named(some).items() if "all-zero" not in name}
-            series = lines_of(line(name.replace("`", ""), found, "epsilon", figure) for name, found in kept.items())
-            words = over_seeds(
-                f"{_FIGURES[figure].capitalize()} on {workload} of {dataset}", "epsilon", _FIGURES[figure]
-            )
-            made[f"{dataset}-{workload.replace(':', '-')}-{figure.replace('_', '-')}"] = lines(
-                series, words, log_x=True, log_y=True
-            )
-    return made
+    """Where `auto` stands, and a table for each dataset and workload."""
+    head = ["table", "workload", "epsilon", *(beside.FIGURES[figure] for figure in _JUDGED)]
+    text = f"| {' | '.join(head)} |\n" + "|---" * len(head) + "|\n"
+    found = beside.standing(rows, _OURS, _JUDGED, *_TABLE, "epsilon")
+    for where in dict.fromkeys(one.where for one in found):
+        cells = [f"{one.ratio:.2f} ({one.best})" for one in found if one.where == where]
+        text += f"| {' | '.join(map(str, where))} | {' | '.join(cells)} |\n"
+    stands = {f"{_OURS} over the best other": text} if found else {}
+    return stands | beside.tables(rows, *_TABLE)
 
 
 def _findings(rows: Sequence[Row]) -> list[Finding]:
     """What Liu et al. find of the family."""
-    named = _named(rows)
-    cell = ("dataset", "workload", "epsilon", "seed")
     claims = (
-        ("RAP with a softmax beats RAP that is kept in place by a projection.", "rap-softmax", "rap-paper", ""),
-        ("PEP beats MWEM.", "pep", "mwem", ""),
-        ("MWEM does better with past measurements.", "mwem", "mwem", "passes"),
-        ("The marginal trick improves GEM.", "gem", "gem", "whole"),
+        ("RAP with a softmax beats RAP that is kept in place by a projection.", "`rap-softmax`", "`rap-paper`"),
+        ("PEP beats MWEM.", "`pep`", "`mwem`"),
+        ("MWEM does better with past measurements.", "`mwem`, 20 passes", "`mwem`"),
+        ("The marginal trick improves GEM.", "`gem`, whole marginals", "`gem`"),
     )
-    found = []
-    for said, one, other, what in claims:
-        left = f"`{one}`" + {"passes": ", 20 passes", "whole": ", whole marginals"}.get(what, "")
-        first, second = named.get(left, []), named.get(f"`{other}`", [])
-        found.append(
-            judged(said, f"Largest error of {left} over `{other}`", ratio(pairs(first, second, *cell)), below=1)
-        )
-    return found
+    cell = (*_TABLE, "epsilon", "seed")
+    return [*(beside.compared(said, (one, other), rows, *cell) for said, one, other in claims), _stands(rows)]
+
+
+def _stands(rows: Sequence[Row]) -> Finding:
+    """Whether the default deserves to be one."""
+    said = (
+        f"{_OURS} has the least largest error, mean error and total variation in {_LEAST_SHARE:.0%} of all cells, and "
+        f"is never worse than {_MOST_RATIO:g} times the best."
+    )
+    found = beside.standing(rows, _OURS, _JUDGED, *_TABLE, "epsilon")
+    if not found:
+        return Finding(said, "Not run.", UNDECIDED, "There is nothing to compare.", "We")
+    best = sum(one.ratio <= 1 for one in found)
+    worst = max(found, key=lambda one: one.ratio)
+    told = (
+        f"The least in {best} of {len(found)} cells (figures of a table, a workload and an epsilon); at worst "
+        f"{worst.ratio:.2f} times the best: {beside.FIGURES[worst.figure]}, epsilon {worst.where[-1]:g}, {worst.best}."
+    )
+    stands = best >= _LEAST_SHARE * len(found) and worst.ratio <= _MOST_RATIO
+    figure = f"{best} of {len(found)}, at worst {worst.ratio:.2f}"
+    return Finding(said, told, CONFIRMED if stands else REFUTED, "Counted by means over seeds.", "We", figure)
 
 
 EXPERIMENT = Experiment(
@@ -179,7 +126,7 @@ EXPERIMENT = Experiment(
     source="Liu, Vietri and Wu (2021), Figures 1, 5, 8, 9 and 11; and our own",
     grid=_grid,
     measure=_measure,
-    pictures=_pictures,
+    pictures=lambda rows: beside.pictures(rows, *_TABLE, without=("`all-zero`",)),
     findings=_findings,
     tables=_tables,
     datasets=_TABLES,

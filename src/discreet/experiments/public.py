@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 
-from discreet.compare.errors import errors
 from discreet.data.table import Table
-from discreet.experiments import acs
-from discreet.experiments.chart import grouped, line, lines_of, mean, over_seeds, values, where
-from discreet.experiments.claim import Finding, judged, pairs, ratio
+from discreet.experiments import acs, beside
+from discreet.experiments.chart import values, where
+from discreet.experiments.claim import Finding
 from discreet.experiments.experiment import Experiment, Figures, Row, Setting
 from discreet.models.rounded import RoundedRows
-from discreet.publish.make import release
-from discreet.publish.svg import lines
 from discreet.queries import parse
-from discreet.queries.answers import Answers
-from discreet.queries.workload import Workload
 
 _TABLES = dict.fromkeys(("tiny", "quick", "default", "full"), (acs.DATASET,))
 _PRIVATE = {
@@ -51,15 +45,7 @@ _ROUNDS: dict[str, Setting] = {"tiny": {"rounds": 2}, "quick": {}, "default": {}
 _UNSEEN = (f"`pmw-pub`, {_RELATED}", f"`gem-pub`, {_RELATED}, which lacks {_LACKING.replace(',', ' and ')}")
 """Left out of pictures, which have six colours."""
 
-_OURS = ("epsilon", "workload", "mechanism", "private", "public", "lacks")
-"""What a setting says besides the settings of the mechanism."""
-
-_FIGURES = {
-    "max_error": "largest error",
-    "mean_error": "mean error",
-    "mean_tvd": "total variation",
-    "release_seconds": "seconds",
-}
+_TABLE = ("private", "workload")
 _CELL = ("dataset", "private", "workload", "epsilon", "seed")
 
 
@@ -89,90 +75,19 @@ def _mechanisms(size: str) -> Iterator[Setting]:
 
 
 def _measure(table: Table, setting: Setting, seed: int) -> Figures:
-    """One release and its errors; the same conversion for all, and the whole budget for answers."""
     private = acs.excerpt(table, setting["private"])
-    lacks = setting.get("lacks", "")
-    public = acs.excerpt(table, setting["public"], without=lacks.split(",")) if "public" in setting else None
     asked = parse.workload(setting["workload"], private.domain, seed=0)
-    began = time.perf_counter()
-    answers = _answers(private, public, asked, setting, seed)
-    seconds = time.perf_counter() - began
-    found = errors(answers, private, asked, private.schema, worst=1)
-    figures = {name: getattr(found, name) for name in ("max_error", "mean_error", "rmse", "mean_tvd")}
-    return {"queries": found.queries, **figures, "release_seconds": seconds}
-
-
-def _answers(private: Table, public: Table | None, asked: Workload, setting: Setting, seed: int) -> Answers:
-    if setting["mechanism"] == _ALONE:
-        assert public is not None
-        return RoundedRows(private.domain, private.rows(), public.codes())
-    made = release(
-        private,
-        asked,
-        epsilon=setting["epsilon"],
-        mechanism=setting["mechanism"],
-        settings={name: value for name, value in setting.items() if name not in _OURS},
-        public=public,
-        conversion="tight",
-        certificate=0,
-        seed=seed,
-    )
-    return made.answers
-
-
-def _name(row: Row) -> str:
-    """A mechanism with what it started from, and what was set."""
-    told = [row["public"]] if row.get("public") else []
-    told += [f"which lacks {row['lacks'].replace(',', ' and ')}"] if row.get("lacks") else []
-    told += ["whole marginals"] if row.get("whole") else []
-    return ", ".join([f"`{row['mechanism']}`", *told])
-
-
-def _named(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    return {key[0]: some for key, some in grouped([{**row, "name": _name(row)} for row in rows], "name").items()}
-
-
-def _tables(rows: Sequence[Row]) -> dict[str, str]:
-    """A table for each private excerpt; the best of each column and epsilon is in bold."""
-    made = {}
-    for (private, workload), some in grouped(rows, "private", "workload").items():
-        head = ["epsilon", "mechanism", *_FIGURES.values(), "seeds"]
-        text = f"| {' | '.join(head)} |\n" + "|---" * len(head) + "|\n"
-        for epsilon in values(some, "epsilon"):
-            named = _named(where(some, epsilon=epsilon))
-            least = {figure: min(mean(one, figure) for one in named.values()) for figure in _FIGURES}
-            for name, found in named.items():
-                cells = [_cell(found, figure, least[figure]) for figure in _FIGURES]
-                text += f"| {epsilon:g} | {name} | {' | '.join(cells)} | {len(found)} |\n"
-        made[f"{private}, {workload}"] = text
-    return made
-
-
-def _cell(rows: Sequence[Row], figure: str, least: float) -> str:
-    """A mean, with its range over seeds for errors."""
-    found = mean(rows, figure)
-    if figure == "release_seconds":
-        return f"{found:.0f}"
-    text = f"{found:.3g} ({min(row[figure] for row in rows):.3g} to {max(row[figure] for row in rows):.3g})"
-    return f"**{text}**" if found == least else text
-
-
-def _pictures(rows: Sequence[Row]) -> dict[str, str]:
-    made = {}
-    for (private, workload), some in grouped(rows, "private", "workload").items():
-        kept = {name: found for name, found in _named(some).items() if name not in _UNSEEN}
-        for figure in ("max_error", "mean_tvd"):
-            series = lines_of(line(name.replace("`", ""), found, "epsilon", figure) for name, found in kept.items())
-            words = over_seeds(
-                f"{_FIGURES[figure].capitalize()} on {workload} of {private}", "epsilon", _FIGURES[figure]
-            )
-            made[f"{private}-{figure.replace('_', '-')}"] = lines(series, words, log_x=True, log_y=True)
-    return made
+    public = None
+    if "public" in setting:
+        public = acs.excerpt(table, setting["public"], without=setting.get("lacks", "").split(","))
+        if setting["mechanism"] == _ALONE:
+            alone = RoundedRows(private.domain, private.rows(), public.codes())
+            return beside.measured(private, asked, lambda: alone)
+    return beside.measured(private, asked, lambda: beside.released(private, asked, setting, seed, public))
 
 
 def _findings(rows: Sequence[Row]) -> list[Finding]:
     """What Liu et al. say of public rows, and what we add."""
-    named = _named(rows)
     related, less = f"`gem-pub`, {_RELATED}", f"`gem-pub`, {_RELATED}, which lacks {_LACKING.replace(',', ' and ')}"
     single, alone = f"`pmw-pub`, {_RELATED}", f"`{_ALONE}`, {_RELATED}"
     claims = (
@@ -185,23 +100,17 @@ def _findings(rows: Sequence[Row]) -> list[Finding]:
     found = []
     for whose, said, left, right in claims:
         for figure in ("max_error", "mean_tvd"):
-            found.append(_compared(f"{said[:-1]}: {_FIGURES[figure]}.", (left, right), named, figure, whose))
+            told = f"{said[:-1]}: {beside.FIGURES[figure]}."
+            found.append(beside.compared(told, (left, right), rows, *_CELL, figure=figure, whose=whose))
     for epsilon in values(rows, "epsilon"):
-        some = _named(where(rows, epsilon=epsilon))
+        some = where(rows, epsilon=epsilon)
         for what in ("single queries", "whole marginals"):
             said = f"At epsilon {epsilon:g}, weights on related public rows, by {what}, beat `auto`, which has none."
             weights = single if what == "single queries" else f"{single}, {what}"
-            found.append(_compared(said, (weights, "`auto`"), some, "mean_tvd", "We"))
+            found.append(beside.compared(said, (weights, "`auto`"), some, *_CELL, figure="mean_tvd", whose="We"))
         said = f"At epsilon {epsilon:g}, `auto` beats the public table, published as if it were the private one."
-        found.append(_compared(said, ("`auto`", alone), some, "mean_tvd", "We"))
+        found.append(beside.compared(said, ("`auto`", alone), some, *_CELL, figure="mean_tvd", whose="We"))
     return found
-
-
-def _compared(said: str, names: tuple[str, str], named: dict[str, list[Row]], figure: str, whose: str) -> Finding:
-    """The ratio of a figure of two mechanisms, cell by cell."""
-    one, other = (named.get(name, []) for name in names)
-    what = f"{_FIGURES[figure].capitalize()} of {names[0]} over {names[1]}"
-    return judged(said, what, ratio(pairs(one, other, *_CELL, figure=figure)), below=1, whose=whose)
 
 
 EXPERIMENT = Experiment(
@@ -210,9 +119,9 @@ EXPERIMENT = Experiment(
     source="Liu, Vietri and Wu (2021), for GEM-Pub; Liu, Vietri, Steinke et al. (2021), for PMW-Pub; and our own",
     grid=_grid,
     measure=_measure,
-    pictures=_pictures,
+    pictures=lambda rows: beside.pictures(rows, *_TABLE, without=_UNSEEN),
     findings=_findings,
-    tables=_tables,
+    tables=lambda rows: beside.tables(rows, *_TABLE),
     datasets=_TABLES,
     remarks=(
         "*The paper* is Liu, Vietri and Wu (2021). They use the American Community Survey of whole states, and other "

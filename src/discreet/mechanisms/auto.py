@@ -3,14 +3,15 @@
 What is asked for is measured whole, all of it, and so are all smaller marginals that it contains. Nothing is selected:
 selection was tried and does not pay (docs/auto.md). Single attributes come first in importance, since at small budgets
 nearly all of the error in a table of three attributes is error in those; how much they get follows from public facts
-alone (`shares`). Two thirds of the rest or more go to the largest marginals, which say where the heavy cells are, and
-up to a third to those in between, as far as the largest ones do not make them precise already.
+alone (`shares`). Three quarters of the rest or more go to the largest marginals, which say where the heavy cells are,
+and up to a quarter to those in between, as far as the largest ones do not make them precise already.
 
 The noisy marginals of single attributes are smoothed as far as they allow (`discreet.models.smooth`), and the rows
-start from the product of these: independence is the first guess, as in a graphical model. Then rows are fitted to all
-marginals at once, by precision, smoothly along attributes with many values, and the fit stops by its own estimate of
-risk (`discreet.models.fit`). There is no junction tree, and no limit to the number of queries: large workloads are
-measured through a cover and answered by rounded rows, as in `rap`.
+start from the product of these, independence being the first guess, as in a graphical model, but where values clearly
+occur together (`discreet.models.start`). Then rows are fitted to all marginals at once, by precision, smoothly along
+attributes with many values, and the fit stops by its own estimate of risk (`discreet.models.fit`). There is no junction
+tree, and no limit to the number of queries: large workloads are measured through a cover and answered by rounded rows,
+as in `rap`.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ from discreet.privacy.measurement import MOST_CELLS, require_measurable
 from discreet.queries.threshold import Attributes
 from discreet.queries.workload import Workload
 
-FIT = FitSettings(step=50.0, growth=0.01, lean=0.7, caution=1.0, overrun=1.0, smooth=0.7)
+FIT = FitSettings(step=50.0, growth=0.01, caution=1.0, overrun=1.0, smooth=0.7)
 """Constants of the fit that differ from those of `rap`."""
 
-_BETWEEN = 0.36
+_BETWEEN = 0.25
 """Share of what single attributes leave that goes to marginals which are contained in others, where it is worth it."""
 
 _BALANCE = 0.36
@@ -93,8 +94,7 @@ def run(curator: Curator, job: Job) -> Outcome:
         for target in targets(measured, total=curator.total, seed=job.seed)
     ]
     rows = settings.rows + settings.rows % fit.GROUPS
-    logits = start.product(domain, rows, found, settings=constants, seed=job.seed)
-    logits = start.lean(domain, logits, found, settings=constants, seed=job.seed)
+    logits = start.mixture(domain, rows, found, settings=constants, seed=job.seed)
     logits, taken = fit.fit(domain, logits, found, settings=constants, seed=job.seed, progress=job.progress)
     relaxed = RelaxedRows.publish(domain, curator.total, np.asarray(fit.probabilities(domain, logits)))
     notes = {"fits": [taken], "order": max(map(len, wanted))}
