@@ -117,7 +117,7 @@ def fit(
     packed = tiles.pack(domain, targets, seed=seed)
     batches = _Batches(packed, settings, seed)
     load = _load(domain, targets)
-    kernels = _kernels(domain, settings)
+    kernels = _kernels(targets, settings)
     widest = max(len(target.attributes) for target in targets)
     state = _State(jnp.array(logits), jnp.zeros_like(logits), jnp.array(logits), jnp.float32(0))
     done, check, kept = 0, 0, _Kept(settings)
@@ -221,10 +221,11 @@ class _Batches:
         return taken
 
 
-def _kernels(domain: Domain, settings: FitSettings) -> dict[str, jax.Array]:
+def _kernels(targets: Sequence[Target], settings: FitSettings) -> dict[str, jax.Array]:
     """What smooths the steps of each attribute that has many values."""
-    many = [name for name in domain if settings.smooth and domain.size_of(name) >= smooth.MANY]
-    return {name: jnp.asarray(smooth.kernel(domain.size_of(name), settings.smooth)) for name in many}
+    single = [target for target in targets if len(target.attributes) == 1]
+    many = [target for target in single if settings.smooth and len(target.y) >= smooth.MANY]
+    return {one.attributes[0]: jnp.asarray(smooth.kernel(one.y, one.sigma, settings.smooth)) for one in many}
 
 
 def _load(domain: Domain, targets: Sequence[Target]) -> jax.Array:

@@ -55,7 +55,7 @@ def pair(target: Target, shift: float, single: Mapping[str, Floats]) -> Pair:
     sure = together - chance - SURE * noise
     most = np.minimum(one[:, None], other) - chance
     heavy = np.where(sure > 0, together, 0.0)
-    depends = np.clip(sure / (most + noise), 0, 1)
+    depends = np.where(sure > 0, np.clip((together - chance) / (most + noise), 0, 1), 0.0)
     return Pair(target.attributes, heavy, depends, float(np.sum(heavy - chance, where=sure > 0)))
 
 
