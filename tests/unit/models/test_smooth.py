@@ -75,9 +75,30 @@ def test_the_closest_distribution() -> None:
     assert smooth.on_simplex(given) == pytest.approx(given)
 
 
+HILL = np.exp(-0.5 * ((np.arange(30) - 12) / 6) ** 2) / 15
+
+
 def test_a_kernel_passes_on_its_share() -> None:
-    assert np.allclose(smooth.kernel(30, 0.0), np.eye(30))
-    found = smooth.kernel(30, 0.7)
+    assert np.allclose(smooth.kernel(HILL, 0.001, 0.0), np.eye(30))
+    found = smooth.kernel(HILL, 0.001, 0.7)
     assert np.allclose(found, found.T)
     assert np.trace(found) == pytest.approx(30, rel=1e-5)
     assert np.all(np.linalg.eigvalsh(found) > 0), "a step along it must go down"
+    assert found[10, 11] > 0.4
+
+
+def test_values_that_stand_apart_keep_their_steps() -> None:
+    """The last value, as where some are missing, and a round number; their neighbours go on without them."""
+    spiky = HILL.copy()
+    spiky[[10, 29]] = 0.3
+    found = smooth.kernel(spiky, 0.001, 0.7)
+    for value in (10, 29):
+        assert np.array_equal(found[value], np.eye(30)[value])
+        assert np.array_equal(found[:, value], np.eye(30)[value])
+    assert found[9, 11] > 0.3
+    assert np.all(np.linalg.eigvalsh(found) > 0)
+
+
+def test_values_without_order_are_not_smoothed() -> None:
+    unordered = np.random.default_rng(0).permutation(np.arange(1, 41) / 820)
+    assert np.array_equal(smooth.kernel(unordered, 0.0001, 0.7), np.eye(40))
