@@ -257,9 +257,8 @@ EXPERIMENT = Experiment(
         "A cell is several releases, each with noise of its own. The workload is drawn with seed 0 and is the same in "
         "all; a twentieth of each budget pays for the certificate, as by default.",
         "*Measured* is the share of all queries of the workload whose interval from the noise alone holds the truth, "
-        "the certificate set aside; where both are there the narrower is published, as the tables by kind say. Where "
-        "few are certified, that is because the certificate's noise was low in some releases, and they hold less "
-        "often; where many are, the bound is narrower whatever its noise.",
+        "the certificate set aside; where both are there the certified one is published if it is clearly the narrower "
+        "(by three deviations of the certificate's noise), as the tables by kind say.",
         f"*Estimated* is after a bootstrap with one run, over up to {_PANEL} thresholds of each kind "
         f"({', '.join(f'{r} of {k}' for k, r in _OUTSIDE)}) outside the workload, but for queries that measured "
         "marginals add up to. Only `auto` makes rows and so can be bootstrapped.",

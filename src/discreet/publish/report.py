@@ -300,7 +300,7 @@ def _provenance(release: Release) -> str:
         "release.json": "what was done, promised and paid, with schema, workload and versions",
         "synthetic.parquet": "synthetic rows in the original schema" if rows else "",
         "codes.parquet": "the same rows as codes 0, 1, ... of each attribute's values" if rows else "",
-        "answers.parquet": "every answer in words" if release.workload.size <= MOST_ANSWERS else "",
+        "answers.parquet": "every answer in words, with its error bar" if release.workload.size <= MOST_ANSWERS else "",
         "measurements.parquet": "the noisy counts, as measured" if release.measurements else "",
         "model.parquet": "the fitted model, from which further queries are answered" if model else "",
         "report.html": "this page",
