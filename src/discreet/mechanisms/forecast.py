@@ -208,8 +208,8 @@ def programmed(facts: Facts, name: str) -> Cost:
     )
 
 
-_SELECTED, _STEP = 0.02, 0.01
-"""Seconds to project a graphical model onto a marginal, and of a step of its fit."""
+_SELECTED, _STEP, _SHAPE = 0.02, 0.01, 0.7
+"""Seconds to project a graphical model onto a marginal, of a step of its fit, and to compile one for a new shape."""
 
 
 def of_mst(facts: Facts) -> Cost:
@@ -223,6 +223,7 @@ def of_mst(facts: Facts) -> Cost:
         COMPILED + 0.6e9 + 16 * settings.draws * many + 60 * prod(largest) * many,
         _counting(facts, combinations(facts.domain, 2))
         + looked * _SELECTED
+        + _shapes(facts) * _SHAPE
         + 2 * settings.steps * _STEP
         + _certifying(facts, _scoring_rows(facts, settings.draws)),
         _beside_auto(facts, "mst"),
@@ -240,9 +241,15 @@ def of_aim(facts: Facts) -> Cost:
         COMPILED + 0.6e9 + 16 * settings.draws * len(domain) + 8e6 * settings.megabytes,
         _counting(facts, candidates)
         + rounds * (len(candidates) * _SELECTED + settings.steps * _STEP)
+        + _shapes(facts) * _SHAPE
         + _certifying(facts, _scoring_rows(facts, settings.draws)),
         _beside_auto(facts, "aim"),
     )
+
+
+def _shapes(facts: Facts) -> int:
+    """Different shapes of pairs of attributes."""
+    return len({tuple(sorted(sizes)) for sizes in combinations(facts.domain.sizes, 2)})
 
 
 def _counting(facts: Facts, marginals: Iterable[Attributes]) -> float:
