@@ -198,7 +198,7 @@ def programmed(facts: Facts, name: str) -> Cost:
     else:
         rounds, asked = settings.rounds, settings.rounds * settings.per_round / 2
         solved = rounds * settings.samples
-    scoring = len(needed) * _MARGINAL
+    scoring = len(needed) * _MARGINAL + _DRAW * _occupied(facts, needed)
     seconds = rounds * scoring + solved * (0.01 + 2e-4 * asked + 5e-6 * facts.domain.bits)
     return Cost(
         0,
@@ -208,7 +208,7 @@ def programmed(facts: Facts, name: str) -> Cost:
     )
 
 
-_SELECTED, _STEP, _SHAPE = 0.02, 0.01, 0.7
+_SELECTED, _STEP, _SHAPE = 0.02, 0.01, 1.0
 """Seconds to project a graphical model onto a marginal, of a step of its fit, and to compile one for a new shape."""
 
 
@@ -259,7 +259,12 @@ def _counting(facts: Facts, marginals: Iterable[Attributes]) -> float:
 
 def _counts(facts: Facts, marginals: Iterable[Attributes]) -> float:
     """Bytes of their exact counts."""
-    return _PAIR * sum(min(facts.rows, size) for size in facts.sizes(marginals)) / 2
+    return _PAIR * _occupied(facts, marginals) / 2
+
+
+def _occupied(facts: Facts, marginals: Iterable[Attributes]) -> int:
+    """Most cells of them that hold a row."""
+    return sum(min(facts.rows, size) for size in facts.sizes(marginals))
 
 
 def _certifying(facts: Facts, scoring: float) -> float:
@@ -312,7 +317,7 @@ def _steps(facts: Facts, precision: float) -> float:
 def _projected(facts: Facts, rounds: int, picks: int, settings: rap.PaperSettings, name: str) -> Cost:
     """The published recipe: `rounds` projections, of `picks` more queries each."""
     asked = rounds * picks
-    bit = _BIT * (1.7 if settings.transform == "softmax" else 1.0)
+    bit, taken = (1.7 * _BIT, 0.45) if settings.transform == "softmax" else (_BIT, 0.7)  # most projections stop early
     step = settings.rows * (bit * facts.domain.bits + 1e-10 * asked / 2 * max(map(len, facts.workload.marginals)))
     shaped = Facts(facts.workload, facts.rows, facts.neighbours, facts.rho, settings)
     scoring = _scoring_relaxed(shaped)
@@ -323,7 +328,7 @@ def _projected(facts: Facts, rounds: int, picks: int, settings: rap.PaperSetting
         + (40 * facts.domain.bits + 16 * asked) * settings.rows
         + _counts(facts, facts.workload.marginals),
         _counting(facts, facts.workload.marginals)
-        + rounds * (scoring + settings.steps * step)
+        + rounds * (scoring + taken * settings.steps * step)
         + _COMPILING / 2 * max(1, log(asked / 16, 2))
         + _certifying(facts, scoring),
         _beside_auto(facts, name),
