@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -143,7 +144,8 @@ def compared(
     mechanisms = named(rows)
     one, other = (mechanisms.get(title, []) for title in names)
     what = f"{FIGURES[figure].capitalize()} of {names[0]} over {names[1]}"
-    return judged(said, what, ratio(pairs(one, other, *cell, figure=figure)), below=1, whose=whose)
+    found = judged(said, what, ratio(pairs(one, other, *cell, figure=figure)), below=1, whose=whose)
+    return replace(found, seeds=len({row["seed"] for row in one} & {row["seed"] for row in other})) if one else found
 
 
 class Standing(NamedTuple):

@@ -41,6 +41,7 @@ class Finding:
         whose: Who says so: the paper, or we.
         figure: The number that decided.
         dataset: Which table it was found on.
+        seeds: How many seeds the cells have that it compares; None for as many as ran all cells.
     """
 
     paper: str
@@ -50,6 +51,7 @@ class Finding:
     whose: str = "The paper"
     figure: str = "not run"
     dataset: str = ""
+    seeds: int | None = None
 
 
 @dataclass(frozen=True)
@@ -153,10 +155,13 @@ def _on_one(experiment: Experiment, finished: Sequence[Row]) -> list[Finding]:
     cells = Counter(row["seed"] for row in finished)
     whole = sum(many == max(cells.values()) for many in cells.values())
     found = [replace(finding, dataset=finished[0]["dataset"]) for finding in experiment.findings(finished)]
-    if whole > 1:
-        return found
     alone = "Only one seed has been run to its end, and its cells share their draws: more seeds are needed."
-    return [replace(finding, verdict=UNDECIDED, why=alone) for finding in found]
+    return [
+        replace(finding, verdict=UNDECIDED, why=alone)
+        if (whole if finding.seeds is None else finding.seeds) < 2
+        else finding
+        for finding in found
+    ]
 
 
 def _deviations(finished: Sequence[Row]) -> list[str]:

@@ -117,7 +117,9 @@ def _stands(rows: Sequence[Row]) -> Finding:
     )
     stands = best >= _LEAST_SHARE * len(found) and worst.ratio <= _MOST_RATIO
     figure = f"{best} of {len(found)}, at worst {worst.ratio:.2f}"
-    return Finding(said, told, CONFIRMED if stands else REFUTED, "Counted by means over seeds.", "We", figure)
+    verdict = CONFIRMED if stands else REFUTED
+    seeds = len({row["seed"] for row in beside.named(rows)[_OURS]})
+    return Finding(said, told, verdict, "Counted by means over seeds.", "We", figure, seeds=seeds)
 
 
 EXPERIMENT = Experiment(
