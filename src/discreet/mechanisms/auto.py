@@ -17,7 +17,7 @@ as in `rap`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 
 import numpy as np
@@ -85,7 +85,7 @@ def run(curator: Curator, job: Job) -> Outcome:
     """Measure everything, smooth, fit."""
     settings: Settings = job.settings
     domain = curator.domain
-    constants = FitSettings(**{**vars(FIT), "max_steps": settings.max_steps})
+    constants = replace(FIT, max_steps=settings.max_steps)
     wanted = needed(job.workload, settings)
     parts = shares(wanted, job.workload, total=curator.total, sigma=curator.neighbours.marginal_deviation(job.rho))
     measured = curator.measure(list(parts), rho=job.rho, weights=list(parts.values()), label=EVERYTHING)

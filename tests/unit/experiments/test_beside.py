@@ -1,0 +1,63 @@
+from typing import Any
+
+import pytest
+
+from discreet.experiments import beside, claim, family
+from discreet.experiments.claim import CONFIRMED, REFUTED, UNDECIDED
+
+
+def row(mechanism: str, error: float, seed: int = 100, epsilon: float = 1.0, **more: Any) -> dict[str, Any]:
+    figures = dict.fromkeys(("max_error", "mean_error", "rmse", "mean_tvd", "release_seconds", "peak"), error)
+    where = {"dataset": "adult", "workload": "all:3", "epsilon": epsilon, "seed": seed, "mechanism": mechanism}
+    return {**where, **figures, **more}
+
+
+def test_a_mechanism_stands_against_the_best_of_the_others() -> None:
+    rows = [row("auto", 0.2), row("auto", 0.4, 101), row("rap", 0.2), row("gem", 0.5), row("rap", 0.1, epsilon=0.1)]
+    (found,) = beside.standing(rows, "`auto`", ["max_error"], "dataset", "epsilon")
+    assert found.where == ("adult", 1.0)
+    assert found.best == "`rap`"
+    assert found.ratio == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize(("error", "verdict"), [(0.09, CONFIRMED), (0.11, REFUTED), (0.2, REFUTED)])
+def test_the_default_must_be_the_best_of_all(error: float, verdict: str) -> None:
+    rows = [row(name, what, seed) for seed in (100, 101) for name, what in (("auto", error), ("rap", 0.1))]
+    assert family.EXPERIMENT.findings(rows)[-1].verdict == verdict
+
+
+def test_now_and_then_it_may_be_a_little_worse_but_not_much() -> None:
+    cells = [(0.1 * many, 0.9) for many in range(1, 10)]
+    for last, verdict in ((1.2, CONFIRMED), (1.3, REFUTED)):
+        rows = [
+            row(name, what, epsilon=epsilon)
+            for epsilon, ratio in [*cells, (1.0, last)]
+            for name, what in (("auto", ratio), ("rap", 1.0))
+        ]
+        assert family.EXPERIMENT.findings(rows)[-1].verdict == verdict
+
+
+def test_seeds_of_the_cells_that_are_compared_decide() -> None:
+    """Another mechanism with more cells of one seed does not make two seeds of these one."""
+    rows = [row(name, error, seed) for seed in (100, 101) for name, error in (("pep", 0.1), ("mwem", 0.2))]
+    rows += [row("gem", 0.3, epsilon=epsilon) for epsilon in (0.1, 1.0)]
+    found = {finding.paper: finding.verdict for finding in claim.findings(family.EXPERIMENT, rows)}
+    assert found["PEP beats MWEM."] == CONFIRMED
+    one = [cell for cell in rows if cell["seed"] == 100]
+    found = {finding.paper: finding.verdict for finding in claim.findings(family.EXPERIMENT, one)}
+    assert found["PEP beats MWEM."] == UNDECIDED
+
+
+def test_the_best_of_each_column_is_bold() -> None:
+    (text,) = beside.tables([row("auto", 0.125), row("rap", 0.25), row("mwem", 0.5, passes=20)], "dataset").values()
+    bold = [line for line in text.splitlines() if "**0.125" in line]
+    assert len(bold) == 1 and "`auto`" in bold[0]
+    assert "`mwem`, 20 passes" in text
+
+
+def test_pictures_show_the_best_six() -> None:
+    rows = [row(f"m{number}", 0.1 * number, epsilon=epsilon) for number in range(1, 9) for epsilon in (0.1, 1.0)]
+    found = beside.pictures(rows, "dataset", "workload", without=("`m1`",))
+    assert set(found) == {"adult-all-3-max-error", "adult-all-3-mean-tvd"}
+    picture = found["adult-all-3-max-error"]
+    assert [f"m{number}" in picture for number in range(1, 9)] == [False, *[True] * 6, False]
