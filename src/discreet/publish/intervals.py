@@ -10,8 +10,8 @@
 - *unknown*: none of these; anything between 0 and 1.
 
 Of the first two the certified one is given where it is clearly the narrower: by three deviations of the certificate's
-own noise. (Were it given wherever it is narrower, it would be given above all where its noise made it too narrow: as
-certified intervals, such held 68 to 93 times in a hundred.) All of this is post-processing.
+own noise. (Were it given wherever it is narrower, it would be given above all where its noise made it too narrow: when
+`experiment intervals` was run with that rule, such held 68 to 93 times in a hundred.) All of this is post-processing.
 """
 
 from __future__ import annotations
