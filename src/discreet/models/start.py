@@ -21,7 +21,7 @@ _LEAST = 0.01
 _WEIGHT = 0.1
 """Weight of a drawn value that depends on nothing."""
 
-_MOST_WEIGHT = 0.9
+_MOST_WEIGHT = 0.97
 """Most weight of a drawn value: a row that is sure of one cannot be moved."""
 
 _RARE = 4
@@ -46,8 +46,8 @@ def mixture(domain: Domain, rows: int, targets: Sequence[Target], *, settings: F
     logits = np.array(even(domain, rows, settings, seed))
     for shift, group in zip(settings.shifts, np.split(np.arange(rows), len(settings.shifts)), strict=True):
         single = {target.attributes[0]: _shares(target, shift) for target in targets if len(target.attributes) == 1}
-        pairs = [tree.pair(target, shift, single) for target in targets if len(target.attributes) == 2]
-        drawn = tree.draw(single, tree.forest(pairs), len(group), np.random.default_rng((seed, group[0])))
+        pairs = tree.pairs(targets, shift, single)
+        drawn = tree.draw(single, pairs, len(group), np.random.default_rng((seed, group[0])))
         for name, weights in _weights(single, pairs).items():
             left, own = single[name] * (1 - weights), weights[drawn[name]]
             held = np.outer(left / left.sum(), 1 - own)

@@ -1,17 +1,19 @@
-"""A tree of pairs: rows drawn through those pairs of values that clearly occur together beyond chance.
+"""Trees of pairs: rows drawn through those pairs of values that clearly occur together beyond chance.
 
 Where many attributes depend on a hidden cause (say, they are all missing together), or one repeats another, rows that
 all start alike are far from the table, and a fit finds the way slowly: what most rows hold of a rare value is spread
-over cells that nobody notices in the noise. So rows are first drawn from a rough model. Of each noisy pair the cells
-that clearly exceed chance are kept, and all the rest is taken for independent; pairs that explain most are joined to a
-tree, as in MST (McKenna et al. 2021), and each row draws one attribute after the other along it. Nothing is read or
-spent: the pairs were measured anyway.
+over cells that nobody notices in the noise. So rows are first drawn from a rough model. What all noisy marginals say of
+a pair is gathered; the cells that clearly exceed chance are kept, and all the rest is taken for independent. Each row
+draws one attribute after the other, each given one that it has, so that it follows a tree of pairs, as all rows do in
+MST (McKenna et al. 2021). Nothing is read or spent: the marginals were measured anyway.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +25,9 @@ Floats = NDArray[np.float64]
 
 SURE = 4.0
 """Standard deviations by which two values must occur together beyond chance."""
+
+DOUBT = 2.0
+"""Standard deviations of what they exceed it by that may be noise."""
 
 
 @dataclass(frozen=True)
@@ -42,65 +47,101 @@ class Pair:
     explained: float
 
 
-def pair(target: Target, shift: float, single: Mapping[str, Floats]) -> Pair:
-    """A noisy pair, as the half of the rows sees it that is fitted to y + shift * z.
+def pairs(targets: Sequence[Target], shift: float, single: Mapping[str, Floats]) -> list[Pair]:
+    """Every pair that is in a target, as the half of the rows sees it that is fitted to y + shift * z.
 
-    The dependence of two values is the share of what they could at most occur together beyond chance,
-    (p(u,v) - p(u) p(v)) / (min(p(u), p(v)) - p(u) p(v)), less what may be noise (Lewontin's D', 1964).
+    Cells that clearly exceed chance count. The dependence of two values is the share of what they could at most exceed
+    it by, (p(u,v) - p(u) p(v)) / (min(p(u), p(v)) - p(u) p(v)) (Lewontin's D', 1964), less what may be noise.
     """
-    one, other = (single[name] for name in target.attributes)
-    noise = target.sigma * (1 + shift**2) ** 0.5
-    together = (target.y + shift * target.z).reshape(len(one), len(other))
-    chance = np.outer(one, other)
-    sure = together - chance - SURE * noise
-    most = np.minimum(one[:, None], other) - chance
-    heavy = np.where(sure > 0, together, 0.0)
-    depends = np.where(sure > 0, np.clip((together - chance) / (most + noise), 0, 1), 0.0)
-    return Pair(target.attributes, heavy, depends, float(np.sum(heavy - chance, where=sure > 0)))
+    found = []
+    for names, (together, noise) in _gathered(targets, shift, single).items():
+        one, other = (single[name] for name in names)
+        chance, most = np.outer(one, other), np.minimum.outer(one, other)
+        sure = together > chance + SURE * noise
+        beyond = together - chance - DOUBT * noise
+        depends = np.divide(beyond, most - chance, out=np.zeros_like(chance), where=sure & (most > chance))
+        heavy = np.where(sure, np.minimum(together, most), 0.0)
+        found.append(Pair(names, heavy, np.clip(depends, 0, 1), float(np.sum(heavy - chance, where=sure))))
+    return found
 
 
-def forest(pairs: Sequence[Pair]) -> list[Pair]:
-    """Pairs without a circle that explain most (Kruskal 1956); those that explain nothing are left out."""
-    group: dict[str, set[str]] = {name: {name} for found in pairs for name in found.attributes}
-    kept = []
-    for found in sorted(pairs, key=lambda found: -found.explained):
-        one, other = (group[name] for name in found.attributes)
-        if found.explained > 0 and one is not other:
-            kept.append(found)
-            one |= other
-            group |= dict.fromkeys(other, one)
-    return kept
+def _gathered(
+    targets: Sequence[Target], shift: float, single: Mapping[str, Floats]
+) -> dict[Attributes, tuple[Floats, float]]:
+    """Each pair with its deviation: what every marginal that holds it says of it, by precision.
+
+    A larger marginal holds the pair many times over. Were its further attributes w independent of the pair, each cell
+    y(u,v,w) would be p(u,v) p(w) and noise, and the best estimate of p(u,v) the sum of y(u,v,w) p(w) over that of
+    p(w)^2, with a variance of sigma^2 over the latter (a matched filter). Where nearly all rows have one value of w,
+    that is as precise as the pair itself would be, measured at the same price, and there are many such marginals.
+    """
+    sums: dict[Attributes, Floats] = {}
+    precisions: dict[Attributes, float] = defaultdict(float)
+    for target in targets:
+        noisy = (target.y + shift * target.z).reshape([len(single[name]) for name in target.attributes])
+        variance = target.sigma**2 * (1 + shift**2)
+        for one, other in combinations(range(len(target.attributes)), 2):
+            names = (target.attributes[one], target.attributes[other])
+            held, squares = noisy, 1.0
+            for at in reversed(range(len(target.attributes))):
+                if at not in (one, other):
+                    shares = single[target.attributes[at]]
+                    held, squares = np.tensordot(held, shares, (at, 0)), squares * float(shares @ shares)
+            sums[names] = sums.get(names, 0.0) + held / variance
+            precisions[names] += squares / variance
+    return {names: (total / precisions[names], precisions[names] ** -0.5) for names, total in sums.items()}
 
 
 def draw(
-    single: Mapping[str, Floats], edges: Sequence[Pair], rows: int, generator: np.random.Generator
+    single: Mapping[str, Floats], pairs: Sequence[Pair], rows: int, generator: np.random.Generator
 ) -> dict[str, NDArray[np.int64]]:
-    """Codes of some rows by attribute, drawn along a forest; evenly, so that shares are met as well as they can be.
+    """Codes of some rows by attribute, one attribute after the other; evenly, so that shares are met as well as can be.
+
+    Next is always the attribute that those before it explain most (Prim 1957). Each row draws it given that one of its
+    own values which tells most: a row that lacks its occupation by that, one that is married by that. So every row has
+    a tree of its own.
 
     Args:
         single: Shares of each attribute's values.
-        edges: Of the forest.
+        pairs: What is known of two attributes.
         rows: How many.
         generator: Public.
     """
+    joints = {pair.attributes: _joint(pair, single) for pair in pairs}
+    joints |= {(other, one): joint.T for (one, other), joint in joints.items()}
+    explained = {names: pair.explained for pair in pairs for names in (pair.attributes, pair.attributes[::-1])}
     codes: dict[str, NDArray[np.int64]] = {}
-    left = list(edges)
-    for root in single:
-        if root not in codes:
-            codes[root] = _evenly(single[root], rows, generator)
-        while True:
-            found = next((edge for edge in left if codes.keys() & edge.attributes), None)
-            if found is None:
-                break
-            left.remove(found)
-            known, new = sorted(found.attributes, key=lambda name: name not in codes)
-            joint = _joint(found, single)
-            joint = joint if known == found.attributes[0] else joint.T
-            codes[new] = np.empty(rows, np.int64)
-            for value in np.unique(codes[known]):
-                which = np.flatnonzero(codes[known] == value)
-                codes[new][which] = _evenly(joint[value], len(which), generator)
+    while len(codes) < len(single):
+        reach = {new: max((explained.get((old, new), 0.0) for old in codes), default=0.0) for new in single}
+        new = max((name for name in single if name not in codes), key=lambda name: reach[name])
+        given = [(old, joints[old, new]) for old in codes if explained.get((old, new), 0.0) > 0]
+        codes[new] = _given(codes, given, single[new], rows, generator)
     return codes
+
+
+def _given(
+    codes: Mapping[str, NDArray[np.int64]],
+    given: Sequence[tuple[str, Floats]],
+    shares: Floats,
+    rows: int,
+    generator: np.random.Generator,
+) -> NDArray[np.int64]:
+    """Codes of one attribute, given those of others: by the value of each row whose own shares differ most."""
+    if not given:
+        return _evenly(shares, rows, generator)
+    told = np.stack([_told(joint, shares)[codes[old]] for old, joint in given])
+    by = told.argmax(axis=0)
+    drawn = np.empty(rows, np.int64)
+    for at, (old, joint) in enumerate(given):
+        for value in np.unique(codes[old][by == at]):
+            which = np.flatnonzero((by == at) & (codes[old] == value))
+            drawn[which] = _evenly(joint[value], len(which), generator)
+    return drawn
+
+
+def _told(joint: Floats, shares: Floats) -> Floats:
+    """Per value of the first attribute: the distance of the second one's shares, given it, from its own."""
+    return np.asarray(np.abs(joint / joint.sum(axis=1, keepdims=True) - shares).sum(axis=1))
 
 
 def _joint(edge: Pair, single: Mapping[str, Floats]) -> Floats:

@@ -10,13 +10,13 @@ from discreet.models.targets import Target
 HALF = np.array([0.5, 0.5])
 
 
-def target(names: tuple[str, str], joint: NDArray[np.float64], sigma: float = 1e-6) -> Target:
+def target(names: tuple[str, ...], joint: NDArray[np.float64], sigma: float = 1e-6) -> Target:
     return Target(names, joint.reshape(-1), np.zeros(joint.size, np.float32), sigma)
 
 
 def found(names: tuple[str, str], joint: NDArray[np.float64], sigma: float = 1e-6) -> tree.Pair:
     single = {names[0]: joint.sum(axis=1), names[1]: joint.sum(axis=0)}
-    return tree.pair(target(names, joint, sigma), 0.0, single)
+    return tree.pairs([target(names, joint, sigma)], 0.0, single)[0]
 
 
 def test_values_that_only_occur_together_depend_wholly() -> None:
@@ -42,7 +42,7 @@ def test_the_half_that_is_fitted_to_shifted_numbers_sees_those() -> None:
     joint = np.full((2, 2), 0.25)
     noise = np.array([0.2, -0.2, -0.2, 0.2], np.float32)
     one, other = (
-        tree.pair(Target(("a", "b"), joint.reshape(-1), noise, 1e-3), shift, {"a": HALF, "b": HALF})
+        tree.pairs([Target(("a", "b"), joint.reshape(-1), noise, 1e-3)], shift, {"a": HALF, "b": HALF})[0]
         for shift in (0.5, -0.5)
     )
     assert one.heavy[0, 0] == pytest.approx(0.35)
@@ -50,17 +50,67 @@ def test_the_half_that_is_fitted_to_shifted_numbers_sees_those() -> None:
     assert one.heavy[0, 1] == other.heavy[0, 0] == 0
 
 
-def test_a_forest_has_the_strongest_pairs_and_no_circle() -> None:
-    strong, weak = np.diag([0.5, 0.5]), np.array([[0.3, 0.2], [0.2, 0.3]])
-    middling = np.array([[0.4, 0.1], [0.1, 0.4]])
-    given = [
-        found(("a", "b"), weak),
-        found(("b", "c"), strong),
-        found(("a", "c"), middling),
-        found(("d", "a"), np.full((2, 2), 0.25)),
+def test_what_may_be_noise_is_taken_off_a_dependence() -> None:
+    depends = found(("a", "b"), np.diag([0.3, 0.7]), 0.05).depends
+    assert np.diag(depends) == pytest.approx((0.21 - 2 * 0.05) / 0.21)
+
+
+def test_larger_marginals_tell_of_pairs_as_far_as_their_further_values_are_common() -> None:
+    """A third attribute that nearly always has one value: its marginal is as good as the pair; an even one is not."""
+    shares = np.array([0.3, 0.7])
+    joint = np.diag(shares)
+    skewed, even = np.array([0.98, 0.01, 0.01]), np.full(50, 0.02)
+    single = {"a": shares, "b": shares, "c": skewed, "d": even}
+    third = [target(("a", "b", "c"), np.multiply.outer(joint, skewed), 0.05)]
+    (together, noise), *_ = (tree._gathered(third, 0.0, single)[names] for names in [("a", "b")])
+    assert together == pytest.approx(joint)
+    assert noise == pytest.approx(0.05, rel=0.03)
+    fourth = target(("a", "b", "d"), np.multiply.outer(joint, even), 0.05)
+    assert tree._gathered([fourth], 0.0, single)["a", "b"][1] == pytest.approx(0.05 * 50**0.5)
+    both = [*third, fourth, target(("a", "b"), joint, 0.05)]
+    together, noise = tree._gathered(both, 0.0, single)["a", "b"]
+    assert together == pytest.approx(joint)
+    assert noise == pytest.approx(0.05 / (1 + skewed @ skewed + 1 / 50) ** 0.5)
+
+
+def test_the_noise_of_a_gathered_pair_is_what_it_says() -> None:
+    shares, third = np.array([0.3, 0.7]), np.array([0.6, 0.3, 0.1])
+    single = {"a": shares, "b": shares, "c": third}
+    generator = np.random.default_rng(0)
+    truth = np.multiply.outer(np.outer(shares, shares), third)
+    seen = [
+        tree._gathered(
+            [
+                target(("a", "b"), truth.sum(axis=2) + generator.normal(0, 0.02, (2, 2)), 0.02),
+                target(("a", "b", "c"), truth + generator.normal(0, 0.01, truth.shape), 0.01),
+            ],
+            0.0,
+            single,
+        )["a", "b"]
+        for _ in range(2000)
     ]
-    kept = [edge.attributes for edge in tree.forest(given)]
-    assert kept == [("b", "c"), ("a", "c")]
+    errors = np.array([together for together, _ in seen]) - np.outer(shares, shares)
+    assert errors.std() == pytest.approx(seen[0][1], rel=0.05)  # 8,000 draws: five standard errors are 0.04
+    assert np.abs(errors.mean(axis=0)).max() < 5 * seen[0][1] / 2000**0.5
+
+
+def test_each_row_draws_by_the_value_that_tells_most() -> None:
+    """c repeats a where a is 0, and b where b is 0; otherwise neither says anything."""
+    generator = np.random.default_rng(0)
+    rows = 60_000
+    a, b = generator.integers(0, 4, rows), generator.integers(0, 4, rows)
+    c = np.where(a == 0, 4, np.where(b == 0, 5, generator.integers(0, 4, rows)))
+    single = {"a": np.bincount(a) / rows, "b": np.bincount(b) / rows, "c": np.bincount(c) / rows}
+
+    def joint(one: NDArray[np.int64], other: NDArray[np.int64], sizes: tuple[int, int]) -> NDArray[np.float64]:
+        return np.bincount(one * sizes[1] + other, minlength=sizes[0] * sizes[1]).reshape(sizes) / rows
+
+    told = tree.pairs(
+        [target(("a", "c"), joint(a, c, (4, 6)), 0.005), target(("b", "c"), joint(b, c, (4, 6)), 0.005)], 0.0, single
+    )
+    drawn = tree.draw(single, told, 4000, generator)
+    assert np.mean(drawn["c"][(drawn["a"] == 0)] == 4) > 0.9
+    assert np.mean(drawn["c"][(drawn["a"] != 0) & (drawn["b"] == 0)] == 5) > 0.5  # a tree has one or the other
 
 
 def test_rows_follow_the_pairs_along_a_chain() -> None:
