@@ -53,6 +53,7 @@ class FitSettings:
         start: Standard deviation of the first logits.
         lean: What is added to the logits of guessed values.
         smooth: Share of a step that is passed on to neighbouring values, for attributes with many of them.
+        emphasis: Residuals of so many standard deviations pull twice as strongly as their squares ask for; 0 for none.
     """
 
     step: float = 75.0
@@ -68,6 +69,7 @@ class FitSettings:
     start: float = 0.5
     lean: float = 2.0
     smooth: float = 0.0
+    emphasis: float = 0.0
 
     @property
     def shifts(self) -> tuple[float, float]:
@@ -119,6 +121,8 @@ def fit(
     load = _load(domain, targets)
     kernels = _kernels(targets, settings)
     widest = max(len(target.attributes) for target in targets)
+    least = min(target.sigma for target in targets)
+    stress = jnp.float32(1 / (settings.emphasis * least) if settings.emphasis else 0)
     state = _State(jnp.array(logits), jnp.zeros_like(logits), jnp.array(logits), jnp.float32(0))
     done, check, kept = 0, 0, _Kept(settings)
     progress.stage("fit", settings.max_steps)
@@ -130,7 +134,8 @@ def fit(
             check = done + max(_STRETCH, done // 16)
             if done >= settings.max_steps or done >= settings.overrun * kept.best + 4 * _STRETCH:
                 break
-        state = _stretch(domain, settings, widest, state, packed.buckets, batches.take(), batches.scales, load, kernels)
+        taken = batches.take(), batches.scales
+        state = _stretch(domain, settings, widest, state, packed.buckets, *taken, load, kernels, stress)
         done += _STRETCH
         progress.step(done, f"least risk at {kept.best}")
     return kept.answer, {"steps": done, "least_risk_at": kept.best, "answered_at": kept.answered}
@@ -249,13 +254,14 @@ def _stretch(
     scales: list[jax.Array],
     load: jax.Array,
     kernels: dict[str, jax.Array],
+    stress: jax.Array,
 ) -> _State:
     """A few steps of mirror descent with momentum."""
 
     def step(state: _State, chosen: list[jax.Array]) -> tuple[_State, None]:
         x = tiles.with_constants(probabilities(domain, state.logits))
         pulls = [
-            tiles.pull(x, bucket, ids, scale, settings.shifts)[1]
+            tiles.pull(x, bucket, ids, scale, settings.shifts, stress)[1]
             for bucket, ids, scale in zip(buckets, chosen, scales, strict=True)
         ]
         natural = jnp.sum(jnp.stack(pulls), axis=0)[:-2] / load

@@ -27,6 +27,9 @@ from discreet.models.targets import Target
 HEIGHT = 64
 """Rows of a tile: few, so that those which stand out share their tiles with few others."""
 
+MOST_STRESS = 2.0
+"""How many times more strongly a residual may pull than its square asks for."""
+
 STANDS_OUT = 5.0
 """Standard deviations by which a row's squared length exceeds that of noise alone."""
 
@@ -121,11 +124,18 @@ def largest_error(x: jax.Array, bucket: Bucket) -> jax.Array:
 
 
 def pull(
-    x: jax.Array, bucket: Bucket, tiles: jax.Array, scales: jax.Array, shifts: Sequence[float]
+    x: jax.Array,
+    bucket: Bucket,
+    tiles: jax.Array,
+    scales: jax.Array,
+    shifts: Sequence[float],
+    emphasis: jax.Array | float = 0.0,
 ) -> tuple[jax.Array, jax.Array]:
     """Weighted squared residual over some tiles, each times its scale, and half its gradient times the rows of a group.
 
-    There is one group of rows for each shift; it is drawn towards y + shift * z.
+    There is one group of rows for each shift; it is drawn towards y + shift * z. Where there is emphasis, a residual r
+    of weight w pulls 1 + min(w (emphasis r)^2, 2) times as strongly, as if its fourth power were part of the loss: what
+    is far off is mended first, and so is the largest error.
     """
     groups = len(shifts)
     shift = jnp.asarray(shifts, x.dtype)[:, None, None]
@@ -138,7 +148,8 @@ def pull(
         factors, right = _factors(x, left), x[column]
         product = _product(factors)
         residual = _split(product, right, groups) - y - shift * z
-        pulled = residual * (scale * weight)[:, None]
+        stressed = 1 + jnp.minimum(weight[:, None] * (emphasis * residual) ** 2, MOST_STRESS)
+        pulled = residual * (scale * weight)[:, None] * stressed
         gradient = gradient.at[column].add(_join(jnp.swapaxes(pulled, 1, 2), product, groups))
         back = _join(pulled, right, groups)
         for at in range(len(factors)):

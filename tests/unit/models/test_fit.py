@@ -40,8 +40,8 @@ def some_rows(count: int = 6) -> jax.Array:
     return transform.per_attribute(DOMAIN, transform.softmax, logits)
 
 
-def direct_loss(x: jax.Array, measurements: list[Measurement], total: int) -> jax.Array:
-    """Half the weighted squared residual, cell by cell, from its definition."""
+def direct_loss(x: jax.Array, measurements: list[Measurement], total: int, emphasis: float = 0.0) -> jax.Array:
+    """Half the weighted squared residual, and a quarter of its fourth power, cell by cell, from their definition."""
     smallest = min(float(m.sigma_squared) for m in measurements)
     loss = jnp.zeros(())
     for found in measurements:
@@ -51,7 +51,8 @@ def direct_loss(x: jax.Array, measurements: list[Measurement], total: int) -> ja
         for at, name in enumerate(names):
             product = product * x[codes[:, at] + DOMAIN.offsets[DOMAIN.index(name)]]
         residual = product.mean(axis=1) - found.counts / total
-        loss = loss + 0.5 * smallest / float(found.sigma_squared) * jnp.sum(residual**2)
+        square = smallest / float(found.sigma_squared) * residual**2
+        loss = loss + jnp.sum(square / 2 + emphasis**2 * square**2 / 4)
     return loss
 
 
@@ -67,6 +68,24 @@ def test_tiles_have_the_loss_and_gradient_of_every_cell() -> None:
     gradient = jnp.sum(jnp.stack([part for _, part in parts]), axis=0)[:-2] / x.shape[1]
     assert loss == pytest.approx(float(direct_loss(x, measurements, 300)), rel=1e-4)
     assert np.allclose(gradient, jax.grad(direct_loss)(x, measurements, 300), atol=1e-6)
+
+
+def test_emphasis_is_the_fourth_power_of_what_is_not_yet_met_up_to_a_limit() -> None:
+    measurements, x = measured(), some_rows()
+    packed = tiles.pack(DOMAIN, targets(measurements, total=300, seed=0), seed=0)
+
+    def gradient(emphasis: float) -> jax.Array:
+        parts = [
+            tiles.pull(
+                tiles.with_constants(x), bucket, jnp.arange(len(bucket.y)), jnp.ones(len(bucket.y)), (0.0,), emphasis
+            )[1]
+            for bucket in packed.buckets
+        ]
+        return jnp.sum(jnp.stack(parts), axis=0)[:-2] / x.shape[1]
+
+    assert np.allclose(gradient(3.0), jax.grad(direct_loss)(x, measurements, 300, 3.0), atol=1e-6)
+    assert not np.allclose(gradient(3.0), gradient(0.0), atol=1e-6)
+    assert np.allclose(gradient(1e9), (1 + tiles.MOST_STRESS) * gradient(0.0), rtol=1e-3, atol=1e-6)
 
 
 def test_cells_that_stand_out_are_in_every_batch_and_all_others_in_their_turn() -> None:
