@@ -3,8 +3,8 @@
 What is asked for is measured whole, all of it, and so are all smaller marginals that it contains. Nothing is selected:
 selection was tried and does not pay (docs/auto.md). Single attributes come first in importance, since at small budgets
 nearly all of the error in a table of three attributes is error in those; how much they get follows from public facts
-alone (`shares`). Three quarters of the rest or more go to the largest marginals, which say where the heavy cells are,
-and up to a quarter to those in between, as far as the largest ones do not make them precise already.
+alone (`shares`). Most of the rest, 85 % or more, goes to the largest marginals, which say where the heavy cells are,
+and what is left to those in between, as far as the largest ones do not make them precise already.
 
 The noisy marginals of single attributes are smoothed as far as they allow (`discreet.models.smooth`), and the rows
 start from the product of these, independence being the first guess, as in a graphical model, but where values clearly
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from math import sqrt
 
 import numpy as np
@@ -37,10 +38,10 @@ from discreet.privacy.measurement import MOST_CELLS, require_measurable
 from discreet.queries.threshold import Attributes
 from discreet.queries.workload import Workload
 
-FIT = FitSettings(step=50.0, growth=0.01, caution=1.0, overrun=1.0, smooth=0.7)
+FIT = FitSettings(step=50.0, growth=0.01, caution=1.0, overrun=1.15, smooth=0.7, emphasis=4.0)
 """Constants of the fit that differ from those of `rap`."""
 
-_BETWEEN = 0.25
+_BETWEEN = 0.15
 """Share of what single attributes leave that goes to marginals which are contained in others, where it is worth it."""
 
 _BALANCE = 0.36
@@ -48,6 +49,9 @@ _BALANCE = 0.36
 
 _BY_SIZE = 1 / 3
 """Single attributes share their part of the budget by their number of values to this power."""
+
+_MOST = 3 / 4
+"""Share of the marginals of an order that must fit for them to be measured although the others do not."""
 
 
 @dataclass(frozen=True)
@@ -155,8 +159,7 @@ def _worth(domain: Domain, smaller: Sequence[Attributes], largest: Sequence[Attr
 
 def needed(workload: Workload, settings: Settings) -> dict[Attributes, float]:
     """Marginals that are measured, smallest first, with the largest weight asked of any that holds them."""
-    order = _order(workload) if settings.order is None else settings.order
-    covering = cover(workload.marginals, order)
+    covering = _fitting(workload) if settings.order is None else cover(workload.marginals, settings.order)
     weights: dict[Attributes, float] = {}
     for names, weight in covering.items():
         for smaller in closure([names]):
@@ -164,9 +167,22 @@ def needed(workload: Workload, settings: Settings) -> dict[Attributes, float]:
     return {names: weights[names] for names in closure(covering)}
 
 
-def _order(workload: Workload) -> int:
-    """The largest order at which everything fits, smaller marginals included."""
+def _fitting(workload: Workload) -> dict[Attributes, float]:
+    """The cover of the largest order at which everything fits, smaller marginals included, and what fits beyond it.
+
+    Where most marginals of the next order fit as well, smallest first, these are added: a few large ones should not
+    keep all others from being measured. Where few do, they would dilute the budget and say nothing about the others.
+    """
+    domain, marginals = workload.domain, workload.marginals
     order = largest_order(workload, None)
-    while order > 1 and cells_of(workload.domain, closure(cover(workload.marginals, order))) > MOST_CELLS:
+    while order > 1 and cells_of(domain, closure(cover(marginals, order))) > MOST_CELLS:
         order -= 1
-    return order
+    covering = cover(marginals, order)
+    left = MOST_CELLS - cells_of(domain, closure(covering))
+    larger = {names: weight for names, weight in cover(marginals, order + 1).items() if names not in covering}
+    smallest = sorted(larger, key=lambda names: domain.project(names).size)
+    sums = accumulate(domain.project(names).size for names in smallest)
+    fitting = [names for names, cells in zip(smallest, sums, strict=True) if cells <= left]
+    if len(fitting) < _MOST * len(larger):
+        return covering
+    return covering | {names: larger[names] for names in fitting}

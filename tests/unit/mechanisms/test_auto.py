@@ -88,7 +88,14 @@ def test_weights_of_the_workload_count() -> None:
     assert parts["age", "sex"] == pytest.approx(3 * parts["race", "income"])
 
 
-def test_covers_shrink_until_everything_fits(monkeypatch: pytest.MonkeyPatch) -> None:
-    cells = sum(DOMAIN.project(names).size for names in auto.needed(asked("all:3"), Settings()))
+def test_a_few_large_marginals_do_not_keep_the_others_from_being_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of four marginals of three attributes one is left out, so three quarters are measured; of two out, none is."""
+    everything = auto.needed(asked("all:3"), Settings())
+    cells = sum(DOMAIN.project(names).size for names in everything)
+    sizes = sorted(DOMAIN.project(names).size for names in everything if len(names) == 3)
     monkeypatch.setattr(auto, "MOST_CELLS", cells - 1)
+    wanted = auto.needed(asked("all:3"), Settings())
+    assert sorted(DOMAIN.project(names).size for names in wanted if len(names) == 3) == sizes[:3]
+    assert sum(len(names) == 2 for names in wanted) == 6
+    monkeypatch.setattr(auto, "MOST_CELLS", cells - sizes[-1] - 1)
     assert max(map(len, auto.needed(asked("all:3"), Settings()))) == 2
