@@ -179,7 +179,7 @@ def test_a_digest_that_knows_every_code(every: Engines, name: str, given: Given)
 @OLD_IBIS
 def test_threads_may_share_a_table(given: Given) -> None:
     table = opened(given)
-    sets = list(combinations(list(CONTENT)[:4], 2))
+    sets = list(combinations(list(CONTENT)[:6], 2))
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(table.count, sets))
     assert all(same(one, expected_count(names)) for one, names in zip(found, sets, strict=True))

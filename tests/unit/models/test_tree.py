@@ -62,7 +62,7 @@ def test_larger_marginals_tell_of_pairs_as_far_as_their_further_values_are_commo
     skewed, even = np.array([0.98, 0.01, 0.01]), np.full(50, 0.02)
     single = {"a": shares, "b": shares, "c": skewed, "d": even}
     third = [target(("a", "b", "c"), np.multiply.outer(joint, skewed), 0.05)]
-    (together, noise), *_ = (tree._gathered(third, 0.0, single)[names] for names in [("a", "b")])
+    together, noise = tree._gathered(third, 0.0, single)["a", "b"]
     assert together == pytest.approx(joint)
     assert noise == pytest.approx(0.05, rel=0.03)
     fourth = target(("a", "b", "d"), np.multiply.outer(joint, even), 0.05)
