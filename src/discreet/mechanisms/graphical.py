@@ -31,7 +31,8 @@ from discreet.errors import BadWorkload
 from discreet.mechanisms.adaptive import Outcome
 from discreet.mechanisms.cover import closure
 from discreet.mechanisms.job import Job
-from discreet.models.graphical import GraphicalModel, package, size
+from discreet.models.elimination import megabytes
+from discreet.models.graphical import GraphicalModel, package
 from discreet.privacy.curator import Curator
 from discreet.privacy.measurement import require_measurable
 from discreet.queries.threshold import Attributes
@@ -95,7 +96,8 @@ def check_mst(workload: Workload, _: MstSettings) -> None:
 
 def check_aim(workload: Workload, settings: AimSettings) -> None:
     """Refuse what does not fit, before anything is charged."""
-    alone = size(workload.domain, [(name,) for name in workload.domain])
+    package()
+    alone = megabytes(workload.domain, [(name,) for name in workload.domain])
     if alone > settings.megabytes:
         raise BadWorkload(
             f"A model of the attributes alone takes {alone:.3g} MB; at most {settings.megabytes:g} are allowed. Raise "
@@ -164,11 +166,11 @@ def run_aim(curator: Curator, job: Job) -> Outcome:
 
 
 def _fitting(
-    domain: Domain, candidates: Sequence[Attributes], chosen: Sequence[Attributes], megabytes: float
+    domain: Domain, candidates: Sequence[Attributes], chosen: Sequence[Attributes], allowed: float
 ) -> list[int]:
     """Numbers of the candidates that keep the model this small, and of those that are in it already."""
     known = set(chosen)
-    return [at for at, each in enumerate(candidates) if each in known or size(domain, [*chosen, each]) <= megabytes]
+    return [at for at, each in enumerate(candidates) if each in known or megabytes(domain, [*chosen, each]) <= allowed]
 
 
 def _bearing(candidate: Attributes, workload: Workload) -> float:

@@ -1,7 +1,8 @@
 """Graphical models: the distribution of largest entropy among those that fit noisy marginals, through `mbi`.
 
 A model over a junction tree: exact, and as large as its largest clique. Its answers are computed by eliminating
-variables; what is released is rows drawn from it, which are the same for everyone who counts them.
+variables (`discreet.models.elimination`); what is released is rows drawn from it, which are the same for everyone who
+counts them.
 
 Reference: McKenna, Sheldon, Miklau (2019), "Graphical-model based estimation and inference for differential privacy".
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -21,6 +23,7 @@ from discreet.data.domain import Domain
 from discreet.data.sparse import Sparse
 from discreet.errors import BadSetting
 from discreet.models import compiled
+from discreet.models.elimination import Directed
 from discreet.models.rounded import RoundedRows
 from discreet.privacy.measurement import Measurement
 from discreet.queries.answers import GRID, Answers
@@ -54,12 +57,7 @@ class GraphicalModel(Answers):
         """Fit whole marginals, weighed by their precision, from an earlier model or from nothing."""
         mbi = package()
         compiled.trim()
-        seen = [
-            mbi.LinearMeasurement(
-                found.counts.astype(np.float64), found.threshold.attributes, stddev=float(found.sigma_squared) ** 0.5
-            )
-            for found in measurements
-        ]
+        seen = [mbi.LinearMeasurement(y, names, stddev=sigma) for names, (y, sigma) in merged(measurements).items()]
         with jax.enable_x64(True):
             model = mbi.estimation.MirrorDescent().estimate(
                 mbi.Domain(domain.attributes, domain.sizes),
@@ -76,9 +74,12 @@ class GraphicalModel(Answers):
 
     def counts(self, attributes: Attributes) -> NDArray[np.float64]:
         """Expected counts of all cells of one marginal."""
-        with jax.enable_x64(True):
-            found = np.asarray(self._model.project(attributes).datavector(), dtype=np.float64)
-        return np.maximum(found, 0.0)
+        return self._directed.marginal(attributes).reshape(-1) * self.total
+
+    @cached_property
+    def _directed(self) -> Directed:
+        tables = self._model.potentials.tables.values()
+        return Directed(self.domain, [(table.domain.attributes, np.asarray(table.values)) for table in tables])
 
     def draw(self, count: int, seed: int) -> RoundedRows:
         """Rows drawn from the model, counts of cliques rounded at random."""
@@ -92,10 +93,17 @@ class GraphicalModel(Answers):
         )
 
 
-def size(domain: Domain, cliques: Sequence[Attributes]) -> float:
-    """Megabytes of a model over these cliques."""
-    mbi = package()
-    return float(mbi.junction_tree.hypothetical_model_size(mbi.Domain(domain.attributes, domain.sizes), cliques))
+def merged(measurements: Sequence[Measurement]) -> dict[Attributes, tuple[NDArray[np.float64], float]]:
+    """Noisy counts and their deviation by marginal: where one was measured again, the mean, weighed by precision.
+
+    The squared loss of the mean is that of all its measurements, up to a constant.
+    """
+    sums: dict[Attributes, tuple[NDArray[np.float64], float]] = {}
+    for found in measurements:
+        precision = 1 / float(found.sigma_squared)
+        before, known = sums.get(found.threshold.attributes, (np.zeros(len(found.counts)), 0.0))
+        sums[found.threshold.attributes] = before + precision * found.counts, known + precision
+    return {names: (weighed / precision, precision**-0.5) for names, (weighed, precision) in sums.items()}
 
 
 def package() -> Any:
