@@ -32,8 +32,8 @@ def test_the_family_obeys(law: Callable[[Table, str], None], which: str, table: 
 
 
 @pytest.mark.parametrize("which", FAMILY)
-def test_refusals(which: str, table: Table, tmp_path: Path) -> None:
-    laws.test_a_refusal_leaves_the_ledger_untouched_and_makes_no_folder(table, which, tmp_path)
+def test_refusals(which: str, table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    laws.test_a_refusal_leaves_table_and_ledger_untouched_and_makes_no_folder(table, which, tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("which", FAMILY)

@@ -129,6 +129,8 @@ def projected(facts: Facts, name: str) -> Cost:
     picks = rap.picks_of(settings)
     if picks is None:
         return _projected(facts, 1, facts.workload.size, settings, name)
+    if settings.whole:
+        picks = cells_at(facts.workload, max(map(len, facts.workload.marginals)), picks)
     return _projected(facts, settings.rounds, picks, settings, name)
 
 

@@ -34,7 +34,7 @@ from discreet.mechanisms.job import Job
 from discreet.models.elimination import megabytes
 from discreet.models.graphical import GraphicalModel, package
 from discreet.privacy.curator import Curator
-from discreet.privacy.measurement import require_measurable
+from discreet.privacy.measurement import MOST_CELLS, require_measurable
 from discreet.queries.threshold import Attributes
 from discreet.queries.workload import Workload
 
@@ -87,11 +87,9 @@ class AimSettings(MstSettings):
 def check_mst(workload: Workload, _: MstSettings) -> None:
     """Refuse what does not fit, before anything is charged."""
     package()
-    names = workload.domain.attributes
-    if len(names) > 1:
-        require_measurable(
-            workload.domain, [max(combinations(names, 2), key=lambda p: workload.domain.project(p).size)]
-        )
+    domain = workload.domain
+    largest = sorted(combinations(domain, 2), key=lambda pair: domain.project(pair).size, reverse=True)
+    require_measurable(domain, largest[: len(domain) - 1])  # a tree of pairs is measured together
 
 
 def check_aim(workload: Workload, settings: AimSettings) -> None:
@@ -170,7 +168,8 @@ def _fitting(
 ) -> list[int]:
     """Numbers of the candidates that keep the model this small, and of those that are in it already."""
     known = set(chosen)
-    return [at for at, each in enumerate(candidates) if each in known or megabytes(domain, [*chosen, each]) <= allowed]
+    small = (each for each in enumerate(candidates) if domain.project(each[1]).size <= MOST_CELLS)
+    return [at for at, each in small if each in known or megabytes(domain, [*chosen, each]) <= allowed]
 
 
 def _bearing(candidate: Attributes, workload: Workload) -> float:

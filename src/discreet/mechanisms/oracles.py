@@ -28,6 +28,7 @@ from fractions import Fraction
 import numpy as np
 
 from discreet import _check
+from discreet.errors import BadSetting
 from discreet.mechanisms.adaptive import Outcome
 from discreet.mechanisms.job import Job
 from discreet.models.oracle import Oracle, solver
@@ -35,6 +36,9 @@ from discreet.models.rounded import RoundedRows
 from discreet.privacy.curator import Curator, Signed
 from discreet.queries.threshold import Query
 from discreet.queries.workload import Workload
+
+_MOST_SAMPLES = 2**20
+"""Most queries drawn in a round of DualQuery."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,13 @@ class DualQuerySettings:
         paid = 2 * rho * total**2 / Fraction(self.eta) ** 2  # samples times the sum of squares of 1 .. T - 1
         while rounds < self.rounds and (squares + rounds**2) * self.samples <= paid:
             squares, rounds = squares + rounds**2, rounds + 1
-        return rounds, max(self.samples, int(paid / squares))
+        samples = max(self.samples, int(paid / squares))
+        if samples > _MOST_SAMPLES:
+            raise BadSetting(
+                f"With eta {self.eta:g} the budget would be spent by {samples:.3g} queries in each of {rounds} rounds; "
+                f"at most {_MOST_SAMPLES:,} are drawn. Raise --set eta, or --rounds."
+            )
+        return rounds, samples
 
 
 @dataclass(frozen=True)

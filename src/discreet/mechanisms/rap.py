@@ -71,6 +71,7 @@ class PaperSettings:
         steps: Most steps of one projection.
         tolerance: Stop when a step improves the loss by less than this share of it.
         transform: sparsemax, softmax or box.
+        whole: Measure the whole marginals of selected queries, for the price of two of their cells.
         answers: relaxed, rounded, or auto: relaxed up to 2^28 queries, and 2^24 of a threshold with r < k.
         copies: Ordinary rows drawn from each relaxed row where answers are rounded.
     """
@@ -82,6 +83,7 @@ class PaperSettings:
     steps: int = 5000
     tolerance: float = 1e-7
     transform: str = "sparsemax"
+    whole: bool = False
     answers: str = "auto"
     copies: int = 256
 
@@ -114,8 +116,15 @@ def run_paper(curator: Curator, job: Job) -> Outcome:
     """The published algorithm."""
     settings: PaperSettings = job.settings
     model = _Published(curator.domain, curator.total, settings, job)
-    schedule = Schedule(settings.rounds, picks_of(settings), priced="singly")
+    schedule = _published_schedule(job.workload, settings)
     return adaptive(curator, job.workload, model, rho=job.rho, schedule=schedule, progress=job.progress)
+
+
+def _published_schedule(workload: Workload, settings: PaperSettings) -> Schedule:
+    """Single queries, each at its own price; or the whole marginals that hold them (Liu et al. 2021, A.1)."""
+    if not settings.whole:
+        return Schedule(settings.rounds, picks_of(settings), priced="singly")
+    return Schedule(settings.rounds, picks_of(settings), order=max(map(len, workload.marginals)))
 
 
 def check(workload: Workload, settings: Settings | PaperSettings) -> None:
@@ -127,6 +136,8 @@ def check(workload: Workload, settings: Settings | PaperSettings) -> None:
         require_cells(cells_at(workload, order_of(workload, settings), picks))
     elif picks is None:
         require_measurable(workload.domain, workload.marginals)
+    elif settings.whole:
+        require_cells(cells_at(workload, max(map(len, workload.marginals)), picks))
 
 
 class _Softmax(Model):

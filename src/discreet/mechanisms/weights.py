@@ -195,6 +195,9 @@ class _Mwem(_Weights):
         progress.stage("multiplicative weights", len(path))
         total = 1.0
         for number, constraint in enumerate(path):
+            if number % len(self._constraints) == 0:  # an error in the total grows with every step that lowers it
+                self._weights /= self._weights.sum()
+                total = 1.0
             masses = constraint.masses(self._weights, total)
             factors = np.exp(self._settings.rate * (constraint.measured - masses))
             if isinstance(constraint, Single):
@@ -224,7 +227,7 @@ class _Pep(_Weights):
         self._take(measurements)
         progress.stage("projection", self._settings.steps)
         steps = 0
-        for steps in range(self._settings.steps + 1):
+        for steps in range(self._settings.steps + 1 if self._constraints else 0):
             now = [constraint.masses(self._weights, 1.0) for constraint in self._constraints]
             wanted = [
                 constraint.feasible(_FLOOR, within=mass > 0)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.data.domain import Domain
 from discreet.errors import BadWorkload
+from discreet.models.smooth import on_simplex
 from discreet.privacy.measurement import Measurement
 from discreet.queries.threshold import Attributes, Threshold
 
@@ -68,9 +69,11 @@ class Support:
         fractions = found.counts / total
         if found.cells is None:
             return [Marginal(self.cells(found.threshold.attributes).astype(np.int32), fractions)]
+        matching = [self.matching(found.threshold, int(cell)) for cell in found.cells]
         return [
-            Single(self.matching(found.threshold, int(cell)), np.array([1 - fraction, fraction]))
-            for cell, fraction in zip(found.cells, fractions, strict=True)
+            Single(rows, np.array([1 - fraction, fraction]))
+            for rows, fraction in zip(matching, fractions, strict=True)
+            if 0 < len(rows) < self.size  # no weights can change the answer to a query that all rows match, or none
         ]
 
 
@@ -111,9 +114,14 @@ class Constraint(ABC):
         """Multiply the weights of each part by its factor, in place."""
 
     def feasible(self, floor: float, within: NDArray[np.bool_]) -> Floats:
-        """Measured fractions moved to at least `floor` and scaled to sum to one; zero where rows have no weight."""
-        raised: Floats = np.where(within, np.maximum(self.measured, floor), 0.0)
-        return raised / float(raised.sum())
+        """The distribution closest to what was measured, at least `floor`; zero where rows have no weight.
+
+        Closest in square: noise that lifts many empty cells is taken off all cells alike, where rescaling would leave
+        most of it in them.
+        """
+        closest: Floats = np.zeros(len(self.measured))
+        closest[within] = np.maximum(on_simplex(self.measured[within]), floor)
+        return closest / float(closest.sum())
 
 
 @dataclass(frozen=True)
@@ -146,9 +154,10 @@ class Single(Constraint):
 
     def scale(self, weights: Floats, factors: Floats) -> None:
         """Multiply their weights; rows that do not match are left alone if their factor is one."""
+        matching = weights[self.rows] * factors[1]
         if factors[0] != 1:
             weights *= factors[0]
-        weights[self.rows] *= factors[1] / factors[0]
+        weights[self.rows] = matching
 
 
 def require_small(domain: Domain, mechanism: str) -> None:

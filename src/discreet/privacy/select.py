@@ -117,8 +117,9 @@ def select(
         entropy: Random bits.
     """
     taken = set(without)
-    if picks > sum(scores.sizes) - len(taken):
-        raise BadSetting(f"{picks} queries cannot be picked from {sum(scores.sizes) - len(taken)}.")
+    left = sum(scores.sizes) - len(taken)
+    if left < (1 if again else picks):
+        raise BadSetting(f"{picks} queries cannot be picked from {left}.")
     urn = _Urn(scores, exponent, taken, entropy)
     return [urn.draw(again=again) for _ in range(picks)]
 

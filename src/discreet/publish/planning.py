@@ -104,10 +104,10 @@ def plan(
         rho, certified, _ = split(promised[mechanism.conversion].rho, Fraction(str(certificate)), relation)
         try:
             facts = _facts(mechanism, asked, rows, relation, rho, settings or {}, bool(certified), public)
+            cost = mechanism.forecast(facts)
         except DiscreetError as error:
             made.append(Forecast(mechanism.name, refused=_first_sentence(str(error))))
             continue
-        cost = mechanism.forecast(facts)
         made.append(
             Forecast(mechanism.name, cost.cells, round(cost.bytes), cost.seconds * slowness, float(cost.largest_error))
         )

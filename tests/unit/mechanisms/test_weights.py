@@ -203,3 +203,45 @@ def test_an_attribute_may_be_called_weight(tmp_path: Path) -> None:
     assert back.answers.units(("weight", "weight_")).values.tolist() == (
         made.answers.units(("weight", "weight_")).values.tolist()
     )
+
+
+def test_queries_that_every_row_matches_or_none_say_nothing_about_weights() -> None:
+    support = Support(DOMAIN, np.array([[0, 0, 0], [1, 0, 1], [2, 0, 1]]))  # b is always 0
+    assert support.constraints(single(("b",), 0, 700), TOTAL) == []
+    assert support.constraints(single(("b",), 1, 300), TOTAL) == []
+    assert len(support.constraints(single(("c",), 1, 300), TOTAL)) == 1
+    asked = [single(("b",), 0, 700), single(("a",), 0, 250), single(("a",), 1, 250)]
+    start = Distribution(support, np.full(3, 1 / 3))
+    for model in (
+        weights._Pep(start, TOTAL, PepSettings(steps=200)),
+        weights._Mwem(start, TOTAL, MwemSettings(passes=500)),
+    ):
+        model.fit(asked[:1], SILENT)
+        model.fit(asked, SILENT)
+        np.testing.assert_allclose(model._weights, [0.25, 0.25, 0.5], atol=1e-3)
+
+
+def test_a_part_without_weight_stays_so_and_nothing_is_divided_by_it() -> None:
+    held = Single(np.array([0, 1]), np.array([0.0, 1.0]))
+    changed = np.array([0.5, 0.5, 0.0])
+    held.scale(changed, np.array([0.0, 0.5]))
+    assert changed.tolist() == [0.25, 0.25, 0.0]
+
+
+def test_many_damped_steps_keep_their_total() -> None:
+    """Answers that add up to little shrink all weights in every pass, until an error in their total is all that counts.
+
+    Weights come to rest where each is as far from its answer as every other: 17/60, 20/60 and 23/60.
+    """
+    model = weights._Mwem(EVEN, TOTAL, MwemSettings(passes=2000, rate=0.1))
+    model.fit([single(("a",), value, count) for value, count in enumerate((50, 100, 150))], SILENT)
+    found = model._weights.reshape(DOMAIN.sizes).sum(axis=(1, 2))
+    np.testing.assert_allclose(found, [17 / 60, 20 / 60, 23 / 60], atol=0.01)
+
+
+def test_noise_on_empty_cells_is_taken_off_all_cells_alike() -> None:
+    noisy = whole(("a", "b"), [500, 480, 30, -30, 30, -10])
+    (marginal,) = SUPPORT.constraints(noisy, TOTAL)
+    found = marginal.feasible(1e-6, np.ones(6, bool))
+    assert found.sum() == pytest.approx(1)
+    np.testing.assert_allclose(found, [0.49, 0.47, 0.02, 0, 0.02, 0], atol=1e-5)
