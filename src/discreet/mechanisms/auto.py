@@ -38,7 +38,16 @@ from discreet.privacy.measurement import MOST_CELLS, require_measurable
 from discreet.queries.threshold import Attributes
 from discreet.queries.workload import Workload
 
-FIT = FitSettings(step=50.0, growth=0.01, caution=1.0, overrun=1.15, smooth=0.7, emphasis=4.0)
+FIT = FitSettings(
+    step=50.0,
+    growth=0.01,
+    caution=1.0,
+    overrun=1.15,
+    smooth=0.7,
+    emphasis=4.0,
+    averaged="probabilities",
+    large=2**20,
+)
 """Constants of the fit that differ from those of `rap`."""
 
 _BETWEEN = 0.15

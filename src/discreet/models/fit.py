@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from typing import NamedTuple
 
 import jax
@@ -54,6 +55,9 @@ class FitSettings:
         lean: What is added to the logits of guessed values.
         smooth: Share of a step that is passed on to neighbouring values, for attributes with many of them.
         emphasis: Residuals of so many standard deviations pull twice as strongly as their squares ask for; 0 for none.
+        averaged: Of what averages are taken: logits, or probabilities. A row that swings from one value to another
+            between steps is, on average of its logits, sure of one of them; of its probabilities, of none.
+        large: Of marginals with more cells than this only rows that stand out of the noise are fitted.
     """
 
     step: float = 75.0
@@ -70,6 +74,8 @@ class FitSettings:
     lean: float = 2.0
     smooth: float = 0.0
     emphasis: float = 0.0
+    averaged: str = "logits"
+    large: float = inf
 
     @property
     def shifts(self) -> tuple[float, float]:
@@ -82,6 +88,9 @@ _STRETCH = 8
 
 _ALWAYS = 32
 """Heavy tiles of a width that are in every batch, however small it is."""
+
+_LEAST = 1e-30
+"""Probabilities below this are taken for this, where logits are needed."""
 
 
 class _State(NamedTuple):
@@ -116,21 +125,22 @@ def fit(
         progress: Hears about steps.
     """
     compiled.trim()
-    packed = tiles.pack(domain, targets, seed=seed)
+    packed = tiles.pack(domain, targets, large=settings.large, seed=seed)
     batches = _Batches(packed, settings, seed)
     load = _load(domain, targets)
     kernels = _kernels(targets, settings)
     widest = max(len(target.attributes) for target in targets)
     least = min(target.sigma for target in targets)
     stress = jnp.float32(1 / (settings.emphasis * least) if settings.emphasis else 0)
-    state = _State(jnp.array(logits), jnp.zeros_like(logits), jnp.array(logits), jnp.float32(0))
+    first = jnp.array(logits) if settings.averaged == "logits" else probabilities(domain, logits)
+    state = _State(jnp.array(logits), jnp.zeros_like(logits), first, jnp.float32(0))
     done, check, kept = 0, 0, _Kept(settings)
     progress.stage("fit", settings.max_steps)
     while True:
         if done >= check:
             risks = np.concatenate(_risk(domain, settings, state, packed.buckets)).astype(np.float64)
             kept.add(done, risks, jnp.array(state.average))
-            progress.fitted(float(risks.sum()), partial(probabilities, domain, kept.newest))
+            progress.fitted(float(risks.sum()), partial(_rows, domain, settings, kept.newest))
             check = done + max(_STRETCH, done // 16)
             if done >= settings.max_steps or done >= settings.overrun * kept.best + 4 * _STRETCH:
                 break
@@ -138,7 +148,13 @@ def fit(
         state = _stretch(domain, settings, widest, state, packed.buckets, *taken, load, kernels, stress)
         done += _STRETCH
         progress.step(done, f"least risk at {kept.best}")
-    return kept.answer, {"steps": done, "least_risk_at": kept.best, "answered_at": kept.answered}
+    answer = kept.answer if settings.averaged == "logits" else jnp.log(jnp.maximum(kept.answer, _LEAST))
+    return answer, {"steps": done, "least_risk_at": kept.best, "answered_at": kept.answered}
+
+
+def _rows(domain: Domain, settings: FitSettings, average: jax.Array) -> jax.Array:
+    """The rows that an average stands for."""
+    return probabilities(domain, average) if settings.averaged == "logits" else average
 
 
 class _Kept:
@@ -274,7 +290,8 @@ def _stretch(
         logits = state.logits - settings.step * (1 + settings.growth * state.step) / widest * velocity
         number = state.step + 1
         weight = (settings.averaging + 1) / (number + settings.averaging)
-        return _State(logits, velocity, state.average + (logits - state.average) * weight, number), None
+        iterate = logits if settings.averaged == "logits" else probabilities(domain, logits)
+        return _State(logits, velocity, state.average + (iterate - state.average) * weight, number), None
 
     return jax.lax.scan(step, state, chosen)[0]
 
@@ -282,7 +299,7 @@ def _stretch(
 @partial(jax.jit, static_argnums=(0, 1))
 def _risk(domain: Domain, settings: FitSettings, state: _State, buckets: list[Bucket]) -> list[jax.Array]:
     """Per tile: an unbiased estimate of the weighted |q - p|^2 - |p|^2, q the average answer and p the truth."""
-    x = tiles.with_constants(probabilities(domain, state.average))
+    x = tiles.with_constants(_rows(domain, settings, state.average))
 
     def body(_: None, bucket: Bucket) -> tuple[None, jax.Array]:
         one, other = tiles.answers(x, bucket.left, bucket.column, GROUPS)

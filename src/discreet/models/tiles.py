@@ -14,6 +14,7 @@ such fits ended with errors above those of answering zero.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import inf
 from typing import Any, NamedTuple
 
 import jax
@@ -68,15 +69,17 @@ class Packed(NamedTuple):
     heavy: list[NDArray[np.int32]]
 
 
-def pack(domain: Domain, targets: Sequence[Target], *, seed: int) -> Packed:
-    """Cut whole marginals into tiles."""
+def pack(domain: Domain, targets: Sequence[Target], *, large: float = inf, seed: int) -> Packed:
+    """Cut whole marginals into tiles; of those with more than `large` cells only rows that stand out of the noise."""
     least = min(target.sigma for target in targets)
     depth = max(1, *(len(target.attributes) - 1 for target in targets))
     pools: dict[str, list[tuple[Array, ...]]] = {}
     for target in targets:
         column, left, (y, z) = _as_matrices(domain, target.attributes, (target.y, target.z), depth)
         weight = np.full(len(left), (least / target.sigma) ** 2, np.float32)
-        pools.setdefault(column, []).append((left, y.astype(np.float32), z, weight))
+        kept = _excess(y, weight, least) > 0 if target.y.size > large else np.full(len(left), True)
+        if kept.any():
+            pools.setdefault(column, []).append((left[kept], y[kept].astype(np.float32), z[kept], weight[kept]))
     widths = widths_of(domain, pools)
     generator = np.random.default_rng(seed)
     parts: dict[int, list[tuple[Array, ...]]] = {}

@@ -108,6 +108,52 @@ def test_cells_that_stand_out_are_in_every_batch_and_all_others_in_their_turn() 
     assert weight / (30 * fit._STRETCH) == pytest.approx(np.ones(real), abs=0.02)
 
 
+def test_of_large_marginals_only_rows_that_stand_out_are_fitted() -> None:
+    domain = Domain({"a": 30, "b": 30, "c": 60})
+    counts = np.random.default_rng(0).normal(scale=2, size=domain.size).round().astype(np.int64)
+    counts[[40_000, 12_345]] += 300
+    pair = np.random.default_rng(1).normal(scale=2, size=900).round().astype(np.int64)
+    found = targets([whole(("a", "b", "c"), counts), whole(("a", "b"), pair)], total=1000, seed=1)
+    packed = tiles.pack(domain, found, large=10_000, seed=1)
+    tall, wide = packed.buckets
+    assert packed.real == [1, 1]  # 30 rows of the pair, and two of the larger marginal
+    assert int(np.count_nonzero(tall.weight)) == 30
+    assert int(np.count_nonzero(wide.weight)) == 2
+    assert np.sort(np.asarray(wide.y).reshape(-1))[-2:] == pytest.approx(np.sort(counts)[-2:] / 1000)
+    assert tiles.pack(domain, found, large=domain.size, seed=1).real == [1, 15]  # not larger than that: all rows
+
+
+def test_large_marginals_without_anything_that_stands_out_are_left_alone() -> None:
+    domain = Domain({"a": 40, "b": 40, "c": 50})
+    counts = np.random.default_rng(0).normal(scale=2, size=domain.size).round().astype(np.int64)
+    found = targets([whole(("a", "b", "c"), counts), whole(("a",), np.full(40, 25))], total=1000, seed=1)
+    packed = tiles.pack(domain, found, large=10_000, seed=1)
+    assert [bucket.y.shape[2] for bucket in packed.buckets] == [40]
+
+
+def test_averages_of_probabilities_are_those_of_the_iterates() -> None:
+    """Two steps of any size: the average must lie between the rows, not between their logits."""
+    found = targets(measured(), total=300, seed=0)
+    begun = start.even(DOMAIN, 20, FitSettings(), 0)
+    rows: dict[str, list[np.ndarray]] = {}
+    for averaged in ("logits", "probabilities"):
+        settings = FitSettings(step=4000.0, momentum=0.0, averaging=0.0, max_steps=8, overrun=100.0, averaged=averaged)
+        seen: list[np.ndarray] = []
+
+        class Listener(Progress):
+            def fitted(self, loss: float, rows: Callable[[], Any], seen: list[np.ndarray] = seen) -> None:
+                seen.append(np.asarray(rows()))
+
+        logits, taken = fit.fit(DOMAIN, begun, found, settings=settings, seed=0, progress=Listener())
+        assert taken["steps"] == 8
+        rows[averaged] = seen
+        assert np.allclose(np.asarray(fit.probabilities(DOMAIN, logits))[:5].sum(axis=0), 1, atol=1e-5)
+    assert np.allclose(rows["logits"][0], rows["probabilities"][0], atol=1e-6)  # both begin where they are put
+    # Steps are huge: rows jump from one value to another, so that averages of logits are surer than any mixture.
+    surest = {averaged: float(seen[-1][:5].max(axis=0).mean()) for averaged, seen in rows.items()}
+    assert surest["logits"] > surest["probabilities"] + 0.1
+
+
 def test_noise_of_earlier_measurements_survives_later_ones() -> None:
     def noise_of(count: int) -> set[float]:
         packed = tiles.pack(DOMAIN, targets(measured()[:count], total=300, seed=3), seed=3)
