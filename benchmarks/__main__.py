@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.record import HERE, Context
 
-NAMES = ("noise", "counting", "selection", "utility", "speed", "grid", "scale", "engines", "plan")
+NAMES = ("noise", "counting", "selection", "utility", "speed", "grid", "scale", "engines", "plan", "forecasts")
 
 
 def main() -> None:

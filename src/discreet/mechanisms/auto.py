@@ -43,6 +43,7 @@ FIT = FitSettings(
     growth=0.01,
     caution=1.0,
     overrun=1.15,
+    lasting=0.5,
     smooth=0.7,
     emphasis=4.0,
     averaged="probabilities",

@@ -28,7 +28,7 @@ from discreet.models.targets import Target
 HEIGHT = 64
 """Rows of a tile: few, so that those which stand out share their tiles with few others."""
 
-MOST_STRESS = 2.0
+MOST_STRESS = 4.0
 """How many times more strongly a residual may pull than its square asks for."""
 
 STANDS_OUT = 5.0
@@ -137,7 +137,7 @@ def pull(
     """Weighted squared residual over some tiles, each times its scale, and half its gradient times the rows of a group.
 
     There is one group of rows for each shift; it is drawn towards y + shift * z. Where there is emphasis, a residual r
-    of weight w pulls 1 + min(w (emphasis r)^2, 2) times as strongly, as if its fourth power were part of the loss: what
+    of weight w pulls 1 + min(w (emphasis r)^2, 4) times as strongly, as if its fourth power were part of the loss: what
     is far off is mended first, and so is the largest error.
     """
     groups = len(shifts)

@@ -1,0 +1,73 @@
+"""Plans beside the family: the forecast of every mechanism against what `discreet experiment family` found.
+
+Nothing is run: cells come from the experiment's results.jsonl. They were run in processes of their own, on one core,
+and forecasts of time are scaled to the machine that this runs on, which may be another one. Cells that took less than a
+second and were forecast to are left out: that is not what a plan is for.
+"""
+
+from __future__ import annotations
+
+from math import exp, log
+from typing import Any
+
+from benchmarks.record import HERE, Context
+from discreet.experiments import beside, record
+from discreet.experiments.chart import grouped, mean
+from discreet.experiments.runner import read_dataset
+from discreet.publish.planning import Forecast, plan
+from discreet.queries import parse
+
+RESULTS = HERE.parent / "docs" / "reproduction" / "family" / record.RESULTS
+_FIGURES = {"time": ("seconds", "release_seconds"), "memory": ("bytes", "peak")}
+_LEAST_SECONDS = 1.0
+_WITHIN = 2.0
+
+Row = dict[str, Any]
+
+
+def run(context: Context) -> None:
+    """A line for each mechanism: how many cells are within a factor of two, and how far off they are."""
+    ratios: dict[str, dict[str, list[tuple[float, str]]]] = {figure: {} for figure in _FIGURES}
+    rows = record.rows(record.load(RESULTS))
+    for (dataset,), of_table in grouped(rows, "dataset").items():
+        table = read_dataset(context.data, dataset)
+        for (workload,), of_workload in grouped(of_table, "workload").items():
+            asked = parse.workload(workload, table.domain, seed=0)
+            for (epsilon,), some in grouped(of_workload, "epsilon").items():
+                for title, cells in beside.named(some).items():
+                    told = _forecast(table, asked, epsilon, cells[0])
+                    if max(told.seconds or 0, mean(cells, "release_seconds")) < _LEAST_SECONDS:
+                        continue
+                    for figure, (foreseen, found) in _FIGURES.items():
+                        ratio = mean(cells, found) / float(getattr(told, foreseen))
+                        where = f"{dataset} {workload} {epsilon:g}"
+                        ratios[figure].setdefault(title, []).append((ratio, where))
+    print("| mechanism | cells | time within 2 | found over forecast | memory within 2 | found over forecast |")
+    print("|---|---|---|---|---|---|")
+    for title, found in ratios["time"].items():
+        print(f"| {title} | {len(found)} | {_told(found)} | {_told(ratios['memory'][title])} |")
+    every = {figure: [one for found in by.values() for one in found] for figure, by in ratios.items()}
+    print(f"| all | {len(every['time'])} | {_told(every['time'])} | {_told(every['memory'])} |")
+    print("\nTimes that are off by more than a factor of two, found over forecast:")
+    for title, found in ratios["time"].items():
+        for ratio, where in found:
+            if not _close(ratio):
+                print(f"- {title}, {where}: {ratio:.2f}")
+
+
+def _forecast(table: Any, asked: Any, epsilon: float, cell: Row) -> Forecast:
+    """What `discreet plan` says of a cell."""
+    settings = {name: cell[name] for name in ("passes", "whole", "rounds", "objective", "transform") if name in cell}
+    (told,) = plan(table, asked, epsilon=epsilon, mechanisms=[cell["mechanism"]], settings=settings, certificate=0)
+    return told
+
+
+def _close(ratio: float) -> bool:
+    return 1 / _WITHIN <= ratio <= _WITHIN
+
+
+def _told(found: list[tuple[float, str]]) -> str:
+    """How many are close, their geometric mean and range."""
+    ratios = [ratio for ratio, _ in found]
+    middle = exp(sum(map(log, ratios)) / len(ratios))
+    return f"{sum(map(_close, ratios))} | {middle:.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
