@@ -19,6 +19,7 @@ from discreet.queries import parse
 
 RESULTS = HERE.parent / "docs" / "reproduction" / "family" / record.RESULTS
 _FIGURES = {"time": ("seconds", "release_seconds"), "memory": ("bytes", "peak")}
+_SETTINGS = ("passes", "whole", "rounds", "objective", "transform")
 _LEAST_SECONDS = 1.0
 _WITHIN = 2.0
 
@@ -44,20 +45,21 @@ def run(context: Context) -> None:
                         ratios[figure].setdefault(title, []).append((ratio, where))
     print("| mechanism | cells | time within 2 | found over forecast | memory within 2 | found over forecast |")
     print("|---|---|---|---|---|---|")
-    for title, found in ratios["time"].items():
-        print(f"| {title} | {len(found)} | {_told(found)} | {_told(ratios['memory'][title])} |")
-    every = {figure: [one for found in by.values() for one in found] for figure, by in ratios.items()}
-    print(f"| all | {len(every['time'])} | {_told(every['time'])} | {_told(every['memory'])} |")
+    times, sizes = ratios["time"], ratios["memory"]
+    for title in times:
+        print(f"| {title} | {len(times[title])} | {_told(times[title])} | {_told(sizes[title])} |")
+    every = [[one for found in by.values() for one in found] for by in (times, sizes)]
+    print(f"| all | {len(every[0])} | {_told(every[0])} | {_told(every[1])} |")
     print("\nTimes that are off by more than a factor of two, found over forecast:")
-    for title, found in ratios["time"].items():
-        for ratio, where in found:
+    for title in times:
+        for ratio, where in times[title]:
             if not _close(ratio):
                 print(f"- {title}, {where}: {ratio:.2f}")
 
 
 def _forecast(table: Any, asked: Any, epsilon: float, cell: Row) -> Forecast:
     """What `discreet plan` says of a cell."""
-    settings = {name: cell[name] for name in ("passes", "whole", "rounds", "objective", "transform") if name in cell}
+    settings: Row = {name: cell[name] for name in _SETTINGS if name in cell}
     (told,) = plan(table, asked, epsilon=epsilon, mechanisms=[cell["mechanism"]], settings=settings, certificate=0)
     return told
 

@@ -36,6 +36,10 @@ def answer(arguments: Namespace) -> None:
             return
         for text, one in found.items():
             print(f"{one}  about {one.estimate * opened.answers.total:,.0f} of {opened.answers.total:,}  {text}")
+        if any(one.kind == "estimated" for one in found.values()):
+            print(
+                "Estimated intervals come from a bootstrap and are not guaranteed: they hold less often than they say."
+            )
         if opened.certificate is not None:
             print(f"Largest error of the release's own workload: at most {at_most(opened.certificate.bound)}.")
         return
