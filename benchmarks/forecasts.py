@@ -1,8 +1,8 @@
 """Plans beside the family: the forecast of every mechanism against what `discreet experiment family` found.
 
 Nothing is run: cells come from the experiment's results.jsonl. They were run in processes of their own, on one core,
-and forecasts of time are scaled to the machine that this runs on, which may be another one. Cells that took less than a
-second and were forecast to are left out: that is not what a plan is for.
+and forecasts of time are scaled to the machine of each, so that only cells count whose machine is known. Cells that
+took less than a second and were forecast to are left out: that is not what a plan is for.
 """
 
 from __future__ import annotations
@@ -11,15 +11,17 @@ from math import exp, log
 from typing import Any
 
 from benchmarks.record import HERE, Context
+from discreet.data.table import Table
 from discreet.experiments import beside, record
 from discreet.experiments.chart import grouped, mean
 from discreet.experiments.runner import read_dataset
-from discreet.publish.planning import Forecast, plan
+from discreet.publish.planning import plan
 from discreet.queries import parse
+from discreet.queries.workload import Workload
 
 RESULTS = HERE.parent / "docs" / "reproduction" / "family" / record.RESULTS
 _FIGURES = {"time": ("seconds", "release_seconds"), "memory": ("bytes", "peak")}
-_SETTINGS = ("passes", "whole", "rounds", "objective", "transform")
+_SETTINGS: tuple[str, ...] = ("passes", "whole", "rounds", "objective", "transform")
 _LEAST_SECONDS = 1.0
 _WITHIN = 2.0
 
@@ -29,7 +31,8 @@ Row = dict[str, Any]
 def run(context: Context) -> None:
     """A line for each mechanism: how many cells are within a factor of two, and how far off they are."""
     ratios: dict[str, dict[str, list[tuple[float, str]]]] = {figure: {} for figure in _FIGURES}
-    rows = record.rows(record.load(RESULTS))
+    entries = [entry for entry in record.load(RESULTS) if entry.get("figures") and "slowness" in entry]
+    rows = [{**row, "slowness": entry["slowness"]} for entry in entries for row in record.rows([entry])]
     for (dataset,), of_table in grouped(rows, "dataset").items():
         table = read_dataset(context.data, dataset)
         for (workload,), of_workload in grouped(of_table, "workload").items():
@@ -37,10 +40,10 @@ def run(context: Context) -> None:
             for (epsilon,), some in grouped(of_workload, "epsilon").items():
                 for title, cells in beside.named(some).items():
                     told = _forecast(table, asked, epsilon, cells[0])
-                    if max(told.seconds or 0, mean(cells, "release_seconds")) < _LEAST_SECONDS:
+                    if max(told["seconds"], mean(cells, "release_seconds")) < _LEAST_SECONDS:
                         continue
                     for figure, (foreseen, found) in _FIGURES.items():
-                        ratio = mean(cells, found) / float(getattr(told, foreseen))
+                        ratio = mean(cells, found) / told[foreseen]
                         where = f"{dataset} {workload} {epsilon:g}"
                         ratios[figure].setdefault(title, []).append((ratio, where))
     print("| mechanism | cells | time within 2 | found over forecast | memory within 2 | found over forecast |")
@@ -57,11 +60,18 @@ def run(context: Context) -> None:
                 print(f"- {title}, {where}: {ratio:.2f}")
 
 
-def _forecast(table: Any, asked: Any, epsilon: float, cell: Row) -> Forecast:
-    """What `discreet plan` says of a cell."""
-    settings: Row = {name: cell[name] for name in _SETTINGS if name in cell}
-    (told,) = plan(table, asked, epsilon=epsilon, mechanisms=[cell["mechanism"]], settings=settings, certificate=0)
-    return told
+def _forecast(table: Table, asked: Workload, epsilon: float, cell: Row) -> dict[str, float]:
+    """What `discreet plan` says of a cell, on its own machine."""
+    (told,) = plan(
+        table,
+        asked,
+        epsilon=epsilon,
+        mechanisms=[cell["mechanism"]],
+        settings={name: cell[name] for name in _SETTINGS if name in cell},
+        certificate=0,
+        slowness=cell["slowness"],
+    )
+    return {"seconds": told.seconds or 0.0, "bytes": float(told.bytes or 0)}
 
 
 def _close(ratio: float) -> bool:

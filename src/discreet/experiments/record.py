@@ -12,6 +12,7 @@ from typing import Any
 
 from discreet.errors import BadData, BadSetting
 from discreet.experiments.experiment import Cell, Row
+from discreet.mechanisms import machine
 
 RESULTS = "results.jsonl"
 _ROOT = Path(__file__).parents[3]
@@ -21,7 +22,7 @@ _NEEDED = {"experiment", "grid", "seeds", "dataset", "setting", "seed", "figures
 
 
 def environment() -> dict[str, Any]:
-    """Commit (None outside a checkout of the project), versions and hardware."""
+    """Commit (None outside a checkout), versions, hardware, and how slow it is beside the one of forecasts."""
     commit = None
     if (_ROOT / ".git").exists():
         changed = _git("status", "--porcelain", "--untracked-files=no", "--", "src")
@@ -31,6 +32,7 @@ def environment() -> dict[str, Any]:
         "versions": {name: version(name) for name in ("discreet", "numpy", "jax", "duckdb")},
         "cores": os.cpu_count(),
         "machine": platform.machine(),
+        "slowness": round(machine.slowness(), 3),
     }
 
 

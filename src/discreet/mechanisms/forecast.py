@@ -35,7 +35,7 @@ BASE = 0.33e9
 COMPILED = 0.47e9
 """The same once code has been compiled."""
 
-_MARGINAL, _ROW = 1e-3, 2.5e-8
+_MARGINAL, _ROW = 6e-4, 2e-8
 """Seconds to count a marginal: for each, and for each row of the table."""
 
 _PAIR = 12.0
@@ -44,10 +44,10 @@ _PAIR = 12.0
 _DRAW, _REJECT, _PACK = 4e-8, 5e-7, 4e-7
 """Seconds to draw noise on a cell from a table, or by rejection, and to draw it and make a tile of it."""
 
-_FLOP, _TOUCH, _BIT = 2.5e-11, 5.5e-9, 7e-9
+_FLOP, _TOUCH, _BIT = 2e-11, 4.4e-9, 5.6e-9
 """Seconds of an operation in a matrix product, of an entry gathered for one, and of an entry of the rows in a step."""
 
-_COMPILING, _WIDTH = 6.0, 0.8
+_COMPILING, _WIDTH = 4.5, 0.7
 """Seconds to compile a fit, and more for each width of tiles."""
 
 _SCORE, _WEIGHT, _SORT = 4e-11, 4e-9, 8e-8
@@ -102,7 +102,7 @@ def of_auto(facts: Facts) -> Cost:
     """Everything is measured and fitted once."""
     wanted = auto.needed(facts.workload, facts.settings)
     deviation = _noise_of_auto(facts.workload, facts.rows, facts.neighbours, facts.rho, facts.settings)
-    return _fitted(facts, list(wanted), _steps(facts, 0.06), auto.FIT, of_fit(deviation))
+    return _fitted(facts, list(wanted), _steps(facts, 0.045), auto.FIT, of_fit(deviation))
 
 
 def of_rap(facts: Facts) -> Cost:
@@ -210,8 +210,11 @@ def programmed(facts: Facts, name: str) -> Cost:
     )
 
 
-_SELECTED, _STEP, _SHAPE = 0.02, 0.01, 1.0
-"""Seconds to project a graphical model onto a marginal, of a step of its fit, and to compile one for a new shape."""
+_SELECTED, _STEP, _SHAPE = 2e-3, 2e-3, 3.0
+"""Seconds to project a graphical model onto a marginal, of a step of its fit, and to compile it."""
+
+_CLIQUE = 4e-8
+"""Seconds of a cell of its marginals in a step."""
 
 
 def of_mst(facts: Facts) -> Cost:
@@ -225,33 +228,27 @@ def of_mst(facts: Facts) -> Cost:
         COMPILED + 0.6e9 + 16 * settings.draws * many + 60 * prod(largest) * many,
         _counting(facts, combinations(facts.domain, 2))
         + looked * _SELECTED
-        + _shapes(facts) * _SHAPE
-        + 2 * settings.steps * _STEP
+        + 4 * _SHAPE
+        + 2 * settings.steps * (_STEP + _CLIQUE * cells)
         + _certifying(facts, _scoring_rows(facts, settings.draws)),
         _beside_auto(facts, "mst"),
     )
 
 
 def of_aim(facts: Facts) -> Cost:
-    """Rounds, three for each attribute or so, with a fit and every candidate looked at."""
+    """Rounds with a fit and every candidate looked at: three for each attribute or so, fewer for a small budget."""
     settings, domain = facts.settings, facts.domain
-    rounds = 3 * len(domain)
+    rounds = round(3 * len(domain) * (facts.rows / facts.deviation / 5000) ** 0.3)
     candidates = auto.needed(facts.workload, auto.Settings(order=max(map(len, facts.workload.marginals))))
     cells = domain.bits + sum(sorted(facts.sizes(candidates))[:rounds])
     return Cost(
         cells,
         COMPILED + 0.6e9 + 16 * settings.draws * len(domain) + 8e6 * settings.megabytes,
         _counting(facts, candidates)
-        + rounds * (len(candidates) * _SELECTED + settings.steps * _STEP)
-        + _shapes(facts) * _SHAPE
+        + rounds * (len(candidates) * _SELECTED + _SHAPE + settings.steps * _STEP)
         + _certifying(facts, _scoring_rows(facts, settings.draws)),
         _beside_auto(facts, "aim"),
     )
-
-
-def _shapes(facts: Facts) -> int:
-    """Different shapes of pairs of attributes."""
-    return len({tuple(sorted(sizes)) for sizes in combinations(facts.domain.sizes, 2)})
 
 
 def _counting(facts: Facts, marginals: Iterable[Attributes]) -> float:
@@ -291,11 +288,13 @@ def _fitted(facts: Facts, marginals: list[Attributes], steps: float, constants: 
     """Whole marginals, and rows fitted to batches of them in so many steps, with a look at all now and then."""
     shapes, rows, domain = facts.shapes(marginals), facts.settings.rows, facts.domain
     cells = sum(map(prod, shapes))
-    lines = sum(prod(shape) // max(shape) for shape in shapes)
-    share = min(1.0, max(constants.batch_share, constants.batch_cells / cells))
+    small = [shape for shape in shapes if prod(shape) <= constants.large]  # of others, few rows are fitted
+    fitted = sum(map(prod, small))
+    lines = sum(prod(shape) // max(shape) for shape in small)
+    share = min(1.0, max(constants.batch_share, constants.batch_cells / fitted))
     looks = steps / 8 if steps <= 128 else 16 + 16 * log(steps / 128)
     widths = len(tiles.widths_of(domain, {max(names, key=domain.size_of) for names in marginals}))
-    multiplied = 2 * cells * rows * (3 * share * steps + looks)
+    multiplied = 2 * fitted * rows * (3 * share * steps + looks)
     gathered = lines * rows * (share * steps + looks)
     seconds = _FLOP * multiplied + _TOUCH * gathered + _BIT * domain.bits * rows * steps
     return Cost(

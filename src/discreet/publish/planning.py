@@ -61,6 +61,7 @@ def plan(
     rows_per_person: int = 1,
     certificate: float = 0.05,
     people: int | None = None,
+    slowness: float | None = None,
 ) -> list[Forecast]:
     """What a release would take and how far it would err, by each mechanism. Nothing is spent, and nothing counted.
 
@@ -79,6 +80,7 @@ def plan(
         certificate: Share of the budget that measures the largest error; 0 to skip.
         people: Number of rows to plan for, a guess. It must be given under add-remove, where the number is private;
             the table is then not read at all.
+        slowness: How slow the machine is that is planned for, as results of experiments say; this one by default.
 
     Returns:
         The smallest expected error first, and what does not apply last.
@@ -98,7 +100,7 @@ def plan(
         )
         for conversion in {mechanism.conversion for mechanism in chosen}
     }
-    slowness = machine.slowness()
+    slowness = machine.slowness() if slowness is None else slowness
     made = []
     for mechanism in chosen:
         rho, certified, _ = split(promised[mechanism.conversion].rho, Fraction(str(certificate)), relation)
