@@ -42,7 +42,8 @@ class FitSettings:
 
     Attributes:
         step: First step size, divided by the largest number of attributes in a marginal.
-        growth: Step sizes grow by this share of the first one with every step: fits that go on for long may hurry,
+        growth: Step sizes, and how strongly residuals may pull, grow by this share with every step: fits that go on for
+            long may hurry,
         hurry: for so many steps. Beyond, rows would swing from one value to another.
         momentum: Share of the velocity that survives a step.
         averaging: Iterates are averaged with polynomial decay: about the last 1/averaging of them count.
@@ -50,7 +51,9 @@ class FitSettings:
         batch_cells: Least number of cells in a step.
         batch_share: Least share of all cells in a step.
         caution: Answer with the first average whose estimated risk is at most so many standard errors above the least.
-        overrun: Answer with the average at this multiple of that step.
+        overrun: Answer with the average at this multiple of that step,
+        lasting: and more: by this much for every thousand steps. Long fits are those with little noise, where what is
+            left to mend are heavy cells, which come last.
         max_steps: Stop there in any case.
         start: Standard deviation of the first logits.
         lean: What is added to the logits of guessed values.
@@ -71,6 +74,7 @@ class FitSettings:
     batch_share: float = 1 / 40
     caution: float = 0.0
     overrun: float = 1.3
+    lasting: float = 0.0
     max_steps: int = 1500
     start: float = 0.5
     lean: float = 2.0
@@ -83,6 +87,10 @@ class FitSettings:
     def shifts(self) -> tuple[float, float]:
         """What is added to the measurements of each half of the rows, in units of the public noise."""
         return self.thinning, -self.thinning
+
+    def beyond(self, step: int) -> float:
+        """The step to answer with, by the one whose risk is not clearly above the least."""
+        return step * (self.overrun + self.lasting * step / 1000)
 
 
 _STRETCH = 8
@@ -144,7 +152,7 @@ def fit(
             kept.add(done, risks, jnp.array(state.average))
             progress.fitted(float(risks.sum()), partial(_rows, domain, settings, kept.newest))
             check = done + max(_STRETCH, done // 16)
-            if done >= settings.max_steps or done >= settings.overrun * kept.best + 4 * _STRETCH:
+            if done >= settings.max_steps or done >= settings.beyond(kept.best) + 4 * _STRETCH:
                 break
         taken = batches.take(), batches.scales
         state = _stretch(domain, settings, widest, state, packed.buckets, *taken, load, kernels, stress)
@@ -196,7 +204,7 @@ class _Kept:
         """The step that is answered with."""
         first = next(step for step, risks, _ in self._entries if self._close(risks))
         steps = [step for step, _, _ in self._entries]
-        return next((step for step in steps if step >= self._settings.overrun * first), steps[-1])
+        return next((step for step in steps if step >= self._settings.beyond(first)), steps[-1])
 
     @property
     def answer(self) -> jax.Array:
@@ -278,8 +286,9 @@ def _stretch(
 
     def step(state: _State, chosen: list[jax.Array]) -> tuple[_State, None]:
         x = tiles.with_constants(probabilities(domain, state.logits))
+        hurry = 1 + settings.growth * jnp.minimum(state.step, settings.hurry)
         pulls = [
-            tiles.pull(x, bucket, ids, scale, settings.shifts, stress)[1]
+            tiles.pull(x, bucket, ids, scale, settings.shifts, stress, hurry * tiles.MOST_STRESS)[1]
             for bucket, ids, scale in zip(buckets, chosen, scales, strict=True)
         ]
         natural = jnp.sum(jnp.stack(pulls), axis=0)[:-2] / load
@@ -289,7 +298,6 @@ def _stretch(
             centred = block - jnp.sum(block * x[first : first + size], axis=0)
             moves.append(kernels[name] @ centred if name in kernels else centred)
         velocity = settings.momentum * state.velocity + (1 - settings.momentum) * jnp.concatenate(moves)
-        hurry = 1 + settings.growth * jnp.minimum(state.step, settings.hurry)
         logits = state.logits - settings.step * hurry / widest * velocity
         number = state.step + 1
         weight = (settings.averaging + 1) / (number + settings.averaging)

@@ -28,8 +28,8 @@ from discreet.models.targets import Target
 HEIGHT = 64
 """Rows of a tile: few, so that those which stand out share their tiles with few others."""
 
-MOST_STRESS = 4.0
-"""How many times more strongly a residual may pull than its square asks for."""
+MOST_STRESS = 2.0
+"""How many times more strongly a residual may pull than its square asks for, at first."""
 
 STANDS_OUT = 5.0
 """Standard deviations by which a row's squared length exceeds that of noise alone."""
@@ -133,12 +133,13 @@ def pull(
     scales: jax.Array,
     shifts: Sequence[float],
     emphasis: jax.Array | float = 0.0,
+    most: jax.Array | float = MOST_STRESS,
 ) -> tuple[jax.Array, jax.Array]:
     """Weighted squared residual over some tiles, each times its scale, and half its gradient times the rows of a group.
 
     There is one group of rows for each shift; it is drawn towards y + shift * z. Where there is emphasis, a residual r
-    of weight w pulls 1 + min(w (emphasis r)^2, 4) times as strongly, as if its fourth power were part of the loss: what
-    is far off is mended first, and so is the largest error.
+    of weight w pulls 1 + min(w (emphasis r)^2, most) times as strongly, as if its fourth power were part of the loss:
+    what is far off is mended first, and so is the largest error.
     """
     groups = len(shifts)
     shift = jnp.asarray(shifts, x.dtype)[:, None, None]
@@ -151,7 +152,7 @@ def pull(
         factors, right = _factors(x, left), x[column]
         product = _product(factors)
         residual = _split(product, right, groups) - y - shift * z
-        stressed = 1 + jnp.minimum(weight[:, None] * (emphasis * residual) ** 2, MOST_STRESS)
+        stressed = 1 + jnp.minimum(weight[:, None] * (emphasis * residual) ** 2, most)
         pulled = residual * (scale * weight)[:, None] * stressed
         gradient = gradient.at[column].add(_join(jnp.swapaxes(pulled, 1, 2), product, groups))
         back = _join(pulled, right, groups)
