@@ -131,6 +131,17 @@ def test_large_marginals_without_anything_that_stands_out_are_left_alone() -> No
     assert [bucket.y.shape[2] for bucket in packed.buckets] == [40]
 
 
+def test_the_answer_lies_beyond_the_first_that_is_not_clearly_worse_and_further_in_long_fits() -> None:
+    kept = fit._Kept(FitSettings(caution=1.0, overrun=1.1, lasting=0.5))
+    noise = np.random.default_rng(0).normal(0, 0.1, 100)
+    for at in range(40):
+        risks = noise + (1.0 if at < 20 else 0.0)  # clearly better from step 400 on, and then the same
+        kept.add(20 * at, risks, jnp.full(1, 20 * at))
+    assert kept.best == 400
+    assert kept.answered == 520  # the first such step after 400 (1.1 + 0.5 * 0.4)
+    assert float(kept.answer[0]) == 520
+
+
 def test_averages_of_probabilities_are_those_of_the_iterates() -> None:
     """Two steps of any size: the average must lie between the rows, not between their logits."""
     found = targets(measured(), total=300, seed=0)
