@@ -70,14 +70,18 @@ class Packed(NamedTuple):
 
 
 def pack(domain: Domain, targets: Sequence[Target], *, large: float = inf, seed: int) -> Packed:
-    """Cut whole marginals into tiles; of those with more than `large` cells only rows that stand out of the noise."""
+    """Cut whole marginals into tiles; of those with more than `large` cells only rows that stand out of the noise.
+
+    Single attributes are one row each, and always kept: something is left to fit, whatever the noise.
+    """
     least = min(target.sigma for target in targets)
     depth = max(1, *(len(target.attributes) - 1 for target in targets))
     pools: dict[str, list[tuple[Array, ...]]] = {}
     for target in targets:
         column, left, (y, z) = _as_matrices(domain, target.attributes, (target.y, target.z), depth)
         weight = np.full(len(left), (least / target.sigma) ** 2, np.float32)
-        kept = _excess(y, weight, least) > 0 if target.y.size > large else np.full(len(left), True)
+        partly = target.y.size > large and len(target.attributes) > 1
+        kept = _excess(y, weight, least) > 0 if partly else np.full(len(left), True)
         if kept.any():
             pools.setdefault(column, []).append((left[kept], y[kept].astype(np.float32), z[kept], weight[kept]))
     widths = widths_of(domain, pools)

@@ -129,6 +129,8 @@ def test_large_marginals_without_anything_that_stands_out_are_left_alone() -> No
     found = targets([whole(("a", "b", "c"), counts), whole(("a",), np.full(40, 25))], total=1000, seed=1)
     packed = tiles.pack(domain, found, large=10_000, seed=1)
     assert [bucket.y.shape[2] for bucket in packed.buckets] == [40]
+    alone = targets([whole(("c",), np.zeros(50))], total=1000, seed=1)  # larger than that, and nothing but noise
+    assert [bucket.y.shape[2] for bucket in tiles.pack(domain, alone, large=10, seed=1).buckets] == [50]
 
 
 def test_the_answer_lies_beyond_the_first_that_is_not_clearly_worse_and_further_in_long_fits() -> None:
