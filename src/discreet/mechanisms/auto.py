@@ -3,7 +3,7 @@
 What is asked for is measured whole, all of it, and so are all smaller marginals that it contains. Nothing is selected:
 selection was tried and does not pay (docs/auto.md). Single attributes come first in importance, since at small budgets
 nearly all of the error in a table of three attributes is error in those; how much they get follows from public facts
-alone (`shares`). Most of the rest, 85 % or more, goes to the largest marginals, which say where the heavy cells are,
+alone (`shares`). Most of the rest, 93 % or more, goes to the largest marginals, which say where the heavy cells are,
 and what is left to those in between, as far as the largest ones do not make them precise already.
 
 The noisy marginals of single attributes are smoothed as far as they allow (`discreet.models.smooth`), and the rows
@@ -41,17 +41,17 @@ from discreet.queries.workload import Workload
 FIT = FitSettings(
     step=50.0,
     growth=0.01,
+    momentum=0.8,
     caution=1.0,
-    overrun=1.15,
-    lasting=0.3,
+    lasting=300,
     smooth=0.7,
-    emphasis=4.0,
+    emphasis=7.0,
     averaged="probabilities",
     large=2**20,
 )
 """Constants of the fit that differ from those of `rap`."""
 
-_BETWEEN = 0.15
+_BETWEEN = 0.07
 """Share of what single attributes leave that goes to marginals which are contained in others, where it is worth it."""
 
 _BALANCE = 0.36

@@ -52,8 +52,8 @@ class FitSettings:
         batch_share: Least share of all cells in a step.
         caution: Answer with the first average whose estimated risk is at most so many standard errors above the least.
         overrun: Answer with the average at this multiple of that step,
-        lasting: and more: by this much for every thousand steps. Long fits are those with little noise, where what is
-            left to mend are heavy cells, which come last.
+        lasting: if it is at least this one, and earlier steps in proportion. Long fits are those with little noise,
+            where what is left to mend are heavy cells, which come last.
         max_steps: Stop there in any case.
         start: Standard deviation of the first logits.
         lean: What is added to the logits of guessed values.
@@ -74,7 +74,7 @@ class FitSettings:
     batch_share: float = 1 / 40
     caution: float = 0.0
     overrun: float = 1.3
-    lasting: float = 0.0
+    lasting: int = 0
     max_steps: int = 1500
     start: float = 0.5
     lean: float = 2.0
@@ -90,7 +90,7 @@ class FitSettings:
 
     def beyond(self, step: int) -> float:
         """The step to answer with, by the one whose risk is not clearly above the least."""
-        return step * (self.overrun + self.lasting * step / 1000)
+        return step * (1 + (self.overrun - 1) * min(1.0, step / max(1, self.lasting)))
 
 
 _STRETCH = 8

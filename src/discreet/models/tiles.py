@@ -5,8 +5,9 @@ all marginals with the same column attribute are pooled and cut into tiles of `H
 of attributes fit the same compiled code, and a few column widths (padded by at most a third) are all the shapes there
 are. The answers of relaxed rows to a tile are one matrix product.
 
-Rows whose noisy counts stand out of the noise come first, heaviest first; all others are shuffled, so that a tile of
-those is a random sample of cells that hold little. A batch can then hold the heavy tiles always, and a few others.
+Single attributes come first, then rows whose noisy counts stand out of the noise, heaviest first; all others are
+shuffled, so that a tile of those is a random sample of cells that hold little. A batch can then hold the heavy tiles
+always, and a few others.
 Where a handful of millions of cells hold most of the table, batches that meet them now and then lead nowhere: on LOANS
 such fits ended with errors above those of answering zero.
 """
@@ -224,7 +225,8 @@ def _tiles(
 ) -> tuple[Array, ...]:
     """The pooled rows of one column attribute, ordered and cut, and for each tile how far its first row stands out."""
     left, y, z, weight = (np.concatenate(same) for same in zip(*pool, strict=True))
-    excess = _excess(y, weight, sigma)
+    alone = (left == domain.bits).all(axis=1)
+    excess = np.where(alone, np.inf, _excess(y, weight, sigma))
     order = generator.permutation(len(y))
     order = order[np.argsort(-excess[order], kind="stable")]
     tiles = -(-len(y) // HEIGHT)

@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from math import log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,15 +55,43 @@ def pairs(targets: Sequence[Target], shift: float, single: Mapping[str, Floats])
     it by, (p(u,v) - p(u) p(v)) / (min(p(u), p(v)) - p(u) p(v)) (Lewontin's D', 1964), less what may be noise.
     """
     found = []
-    for names, (together, noise) in _gathered(targets, shift, single).items():
+    alone = _standing_out(targets, shift, single)
+    for names, (gathered, noise) in _gathered(targets, shift, single).items():
         one, other = (single[name] for name in names)
         chance, most = np.outer(one, other), np.minimum.outer(one, other)
-        sure = together > chance + SURE * noise
+        least = alone.get(names, np.zeros_like(chance))
+        sure = (gathered > chance + SURE * noise) | (least > chance)
+        together = np.maximum(gathered, least + DOUBT * noise)
         beyond = together - chance - DOUBT * noise
         depends = np.divide(beyond, most - chance, out=np.zeros_like(chance), where=sure & (most > chance))
         heavy = np.where(sure, np.minimum(together, most), 0.0)
         found.append(Pair(names, heavy, np.clip(depends, 0, 1), float(np.sum(heavy - chance, where=sure))))
     return found
+
+
+def _standing_out(targets: Sequence[Target], shift: float, single: Mapping[str, Floats]) -> dict[Attributes, Floats]:
+    """Each pair with what it holds at least, by single cells of larger marginals that stand out of all the noise.
+
+    `_gathered` looks for a pair where its companions usually are. Values that are missing together have no company
+    there: all of them are in one cell of each marginal. A cell counts if it exceeds chance by more than the largest of
+    so many noises is likely to be (the universal threshold: Donoho, Johnstone 1994); it says that the pair holds as
+    much, less what may be noise.
+    """
+    level = sqrt(2 * log(sum(target.y.size for target in targets)))
+    least: dict[Attributes, Floats] = {}
+    for target in targets:
+        shape = [len(single[name]) for name in target.attributes]
+        noisy = target.y + shift * target.z
+        deviation = target.sigma * sqrt(1 + shift**2)
+        cells = np.flatnonzero(noisy > level * deviation) if len(shape) > 2 else np.zeros(0, np.int64)
+        codes = np.unravel_index(cells, shape)
+        chance = np.prod([single[name][code] for name, code in zip(target.attributes, codes, strict=True)], axis=0)
+        sure = noisy[cells] > chance + level * deviation
+        for one, other in combinations(range(len(shape)), 2):
+            names = (target.attributes[one], target.attributes[other])
+            known = least.setdefault(names, np.zeros((shape[one], shape[other])))
+            np.maximum.at(known, (codes[one][sure], codes[other][sure]), (noisy[cells] - DOUBT * deviation)[sure])
+    return least
 
 
 def _gathered(

@@ -108,6 +108,22 @@ def test_cells_that_stand_out_are_in_every_batch_and_all_others_in_their_turn() 
     assert weight / (30 * fit._STRETCH) == pytest.approx(np.ones(real), abs=0.02)
 
 
+def test_single_attributes_are_in_every_batch_even_if_nothing_of_them_stands_out() -> None:
+    """Drawn now and then with a large scale, the one row of a large attribute would be thrown about by its own pull."""
+    domain = Domain({"a": 40, "b": 40, "c": 50})
+    generator = np.random.default_rng(0)
+    counts = generator.normal(scale=2, size=domain.size).round().astype(np.int64)
+    found = targets([whole(("a", "b", "c"), counts), whole(("c",), np.full(50, 1))], total=1000, seed=1)
+    packed = tiles.pack(domain, found, seed=1)
+    (bucket,), _, (heavy,) = packed
+    assert heavy.tolist() == [0]
+    assert np.asarray(bucket.y[0][0]) == pytest.approx(np.full(50, 0.001))
+    batches = fit._Batches(packed, FitSettings(batch_cells=1, batch_share=0.1), seed=2)
+    (chosen,) = batches.take()
+    assert (np.asarray(chosen[:, 0]) == 0).all()
+    assert float(batches.scales[0][0]) == 1
+
+
 def test_of_large_marginals_only_rows_that_stand_out_are_fitted() -> None:
     domain = Domain({"a": 30, "b": 30, "c": 60})
     counts = np.random.default_rng(0).normal(scale=2, size=domain.size).round().astype(np.int64)
@@ -134,14 +150,20 @@ def test_large_marginals_without_anything_that_stands_out_are_left_alone() -> No
 
 
 def test_the_answer_lies_beyond_the_first_that_is_not_clearly_worse_and_further_in_long_fits() -> None:
-    kept = fit._Kept(FitSettings(caution=1.0, overrun=1.1, lasting=0.5))
+    kept = fit._Kept(FitSettings(caution=1.0, overrun=1.6, lasting=800))
     noise = np.random.default_rng(0).normal(0, 0.1, 100)
     for at in range(40):
         risks = noise + (1.0 if at < 20 else 0.0)  # clearly better from step 400 on, and then the same
         kept.add(20 * at, risks, jnp.full(1, 20 * at))
     assert kept.best == 400
-    assert kept.answered == 520  # the first such step after 400 (1.1 + 0.5 * 0.4)
+    assert kept.answered == 520  # half way to 800, so half of the 0.6
     assert float(kept.answer[0]) == 520
+
+
+def test_long_fits_overrun_in_full_and_others_in_proportion() -> None:
+    settings = FitSettings(overrun=1.3, lasting=300)
+    assert [settings.beyond(step) for step in (0, 30, 300, 1000)] == pytest.approx([0, 30 * 1.03, 390, 1300])
+    assert [FitSettings(overrun=1.3).beyond(step) for step in (0, 10, 1000)] == pytest.approx([0, 13, 1300])
 
 
 def test_averages_of_probabilities_are_those_of_the_iterates() -> None:

@@ -94,6 +94,37 @@ def test_the_noise_of_a_gathered_pair_is_what_it_says() -> None:
     assert np.abs(errors.mean(axis=0)).max() < 5 * seen[0][1] / 2000**0.5
 
 
+def missing_together(sigma: float) -> tuple[dict[str, NDArray[np.float64]], list[Target]]:
+    """Three attributes that are missing in the same tenth of the rows, and independent otherwise; no pair measured."""
+    shares = np.array([0.85, 0.05, 0.1])
+    joint = 0.9 * np.multiply.outer(np.outer([17, 1, 0], [17, 1, 0]) / 18**2, np.array([17, 1, 0]) / 18)
+    joint[2, 2, 2] = 0.1
+    noise = np.random.default_rng(0).normal(0, sigma, joint.shape)
+    return dict.fromkeys("abc", shares), [target(("a", "b", "c"), joint + noise, sigma)]
+
+
+def test_values_that_are_missing_together_are_found_in_the_one_cell_that_holds_them() -> None:
+    """Where the third attribute usually is, there is nothing; the cell itself exceeds chance by ten deviations."""
+    single, targets = missing_together(0.01)
+    gathered, noise = tree._gathered(targets, 0.0, single)["a", "b"]
+    assert gathered[2, 2] < 4 * noise
+    (pair, *_) = tree.pairs(targets, 0.0, single)
+    assert pair.heavy[2, 2] == pytest.approx(0.1, abs=0.03)
+    assert pair.depends[2, 2] > 0.6
+    drawn = tree.draw(single, tree.pairs(targets, 0.0, single), 2000, np.random.default_rng(0))
+    assert np.mean(drawn["b"][drawn["a"] == 2] == 2) > 0.6
+
+
+def test_a_cell_that_may_be_the_largest_of_all_noises_says_nothing() -> None:
+    """A tenth of the rows is two deviations here; and of noise alone, no cell of a million is taken for a pair."""
+    single, targets = missing_together(0.05)
+    assert not tree._standing_out(targets, 0.0, single)["a", "b"][2].any()
+    even = np.full(100, 0.01)
+    noise = np.random.default_rng(1).normal(0, 0.01, (100, 100, 100))
+    least = tree._standing_out([target(("a", "b", "c"), noise, 0.01)], 0.0, dict.fromkeys("abc", even))
+    assert not any(pair.any() for pair in least.values())
+
+
 def test_each_row_draws_by_the_value_that_tells_most() -> None:
     """c repeats a where a is 0, and b where b is 0; otherwise neither says anything."""
     generator = np.random.default_rng(0)
