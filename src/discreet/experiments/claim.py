@@ -13,7 +13,7 @@ import numpy as np
 from discreet.confidence import CONFIDENCE, student_quantile
 from discreet.experiments.chart import grouped
 from discreet.experiments.experiment import SIZES, Experiment, Row
-from discreet.experiments.record import Entry, cell_of, rows
+from discreet.experiments.record import Entry, cell_of, hopeless, rows
 from discreet.experiments.trial import PUBLISHED
 
 CONFIRMED, REFUTED, UNDECIDED = "confirmed", "refuted", "undecided"
@@ -183,7 +183,8 @@ def _account(experiment: Experiment, entries: Sequence[Entry]) -> list[str]:
     planned = experiment.cells(size, seeds)
     further = {entry["dataset"] for entry in entries} - {cell.dataset for cell in planned}
     planned += experiment.cells(size, seeds, sorted(further)) if further else []
-    done = {cell_of(entry).key for entry in entries}
+    done, without = {cell_of(entry).key for entry in entries}, hopeless(experiment, entries)
+    planned = [cell for cell in planned if cell.key in done or cell.seedless not in without]
     missing = [cell for cell in planned if cell.key not in done]
     refused = Counter(entry["refused"] for entry in entries if entry.get("refused"))
     seconds = sum(entry["seconds"] for entry in entries)

@@ -39,6 +39,11 @@ class Cell:
         """The same for equal cells."""
         return json.dumps([self.dataset, self.setting, self.seed], sort_keys=True)
 
+    @property
+    def seedless(self) -> str:
+        """The same for cells that differ in their seeds alone."""
+        return json.dumps([self.dataset, self.setting], sort_keys=True)
+
     def __str__(self) -> str:
         shown = ", ".join(f"{name} {value}" for name, value in self.setting.items())
         return f"{self.dataset}: {shown}, seed {self.seed}"
@@ -60,6 +65,8 @@ class Experiment:
         tables: Tables for claim.md by title, from the finished cells.
         datasets: Which tables a grid of each size runs on.
         keeps: Whether a cell is run, given the first seed: some settings may have fewer seeds than others.
+        first_seed: Of a setting: what was chosen while looking at some seeds is judged on others.
+        hopeless: Ends of a cell that no other seed would change; `refused` is one where the workload is fixed.
         minutes: What a cell may take, each in a process of its own; None to run all in one process.
     """
 
@@ -74,6 +81,8 @@ class Experiment:
     tables: Callable[[Sequence[Row]], dict[str, str]] = lambda _: {}
     datasets: Mapping[str, Sequence[str]] = field(default_factory=lambda: DATASETS)
     keeps: Callable[[Cell, int], bool] = lambda *_: True
+    first_seed: Callable[[Setting], int] = lambda _: FIRST_SEED
+    hopeless: tuple[str, ...] = ("unfinished",)
     minutes: float | None = None
 
     def cells(self, size: str, seeds: int, datasets: Sequence[str] = ()) -> list[Cell]:
@@ -85,6 +94,11 @@ class Experiment:
             datasets: The tables it runs on, instead of the grid's own.
         """
         settings = list(self.grid(size, datasets or self.datasets[size]))
-        numbers = range(FIRST_SEED, FIRST_SEED + seeds)
-        listed = [Cell(dataset, setting, seed) for seed in numbers for dataset, setting in settings]
-        return list({cell.key: cell for cell in listed if self.keeps(cell, FIRST_SEED)}.values())
+        cells = {}
+        for number in range(seeds):
+            for dataset, setting in settings:
+                first = self.first_seed(setting)
+                cell = Cell(dataset, setting, first + number)
+                if self.keeps(cell, first):
+                    cells[cell.key] = cell
+        return list(cells.values())

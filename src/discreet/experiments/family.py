@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from discreet.data.table import Table
 from discreet.experiments import beside
 from discreet.experiments.claim import CONFIRMED, REFUTED, UNDECIDED, Finding
-from discreet.experiments.experiment import Cell, Experiment, Figures, Row, Setting
+from discreet.experiments.experiment import FIRST_SEED, Cell, Experiment, Figures, Row, Setting
 from discreet.queries import parse
 
 _WORKLOADS = {"adult": ("random:3:64", "all:3"), "loans": ("random:3:64",)}
@@ -49,6 +49,9 @@ _TINY: tuple[Setting, ...] = (
 )
 _SLOW = ("rap-paper", "rap-softmax", "gem", "fem", "mst", "aim")
 _SLOW_EPSILONS, _SLOW_SEEDS = (0.1, 1.0), 3
+_FRESH_SEED = 200
+"""The constants of `auto` were chosen while looking at seeds 100 to 106 and 300 to 329, so it is judged on others."""
+
 _MINUTES = 20.0
 _TABLE = ("dataset", "workload")
 
@@ -70,6 +73,10 @@ def _grid(size: str, datasets: Sequence[str]) -> Iterator[tuple[str, Setting]]:
 def _kept(cell: Cell, first: int) -> bool:
     """Slow ones have fewer seeds."""
     return cell.setting["mechanism"] not in _SLOW or cell.seed < first + _SLOW_SEEDS
+
+
+def _first_seed(setting: Setting) -> int:
+    return _FRESH_SEED if setting["mechanism"] == "auto" else FIRST_SEED
 
 
 def _measure(table: Table, setting: Setting, seed: int) -> Figures:
@@ -135,12 +142,16 @@ EXPERIMENT = Experiment(
     tables=_tables,
     datasets=_TABLES,
     keeps=_kept,
+    first_seed=_first_seed,
+    hopeless=("unfinished", "refused"),
     minutes=_MINUTES,
     remarks=(
         "Delta is 1/n^2 and the conversion to zCDP is the same for all. The workload is drawn with seed 0; seeds are "
         "of the noise. Nothing is spent on a certificate.",
-        f"Each cell has a process of its own, and {_MINUTES:g} minutes; one that runs out of time is not tried with "
-        "other seeds. Mechanisms that take more than a minute "
+        f"Seeds are {FIRST_SEED} and up, but for {_OURS}: its constants were chosen while looking at those, and then "
+        f"fixed before it was run on {_FRESH_SEED} and up.",
+        f"Each cell has a process of its own, and {_MINUTES:g} minutes; one that runs out of time or is refused is not "
+        "tried with other seeds. Mechanisms that take more than a minute "
         f"({', '.join(_SLOW)}) have {_SLOW_SEEDS} seeds, and epsilon {' and '.join(f'{e:g}' for e in _SLOW_EPSILONS)}.",
         "Every mechanism runs with its defaults, but for what the tables say, and with 30 rounds where whole marginals "
         "are selected; the papers choose rounds by looking.",

@@ -6,12 +6,13 @@ import json
 import os
 import platform
 import subprocess
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from discreet.errors import BadData, BadSetting
-from discreet.experiments.experiment import Cell, Row
+from discreet.experiments.experiment import Cell, Experiment, Row
 from discreet.mechanisms import machine
 
 RESULTS = "results.jsonl"
@@ -77,6 +78,11 @@ def append(path: Path, entry: Entry) -> None:
 def cell_of(entry: Entry) -> Cell:
     """The cell that an entry is the result of."""
     return Cell(entry["dataset"], entry["setting"], entry["seed"])
+
+
+def hopeless(experiment: Experiment, entries: Sequence[Entry]) -> set[str]:
+    """Cells, without their seeds, that ended in a way which no other seed would change."""
+    return {cell_of(entry).seedless for entry in entries if any(entry.get(end) for end in experiment.hopeless)}
 
 
 def rows(entries: list[Entry]) -> list[Row]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,10 +64,10 @@ def run(
     tables: dict[str, Table] = {}
     left = [cell for cell in cells if cell.key not in done]
     progress.stage(f"{name}, {size} grid", len(cells))
-    late = {_without_seed(cell) for cell in _unfinished(folder / record.RESULTS)}
+    hopeless = record.hopeless(experiment, record.load(folder / record.RESULTS)) if done else set()
     for number, cell in enumerate(left, start=len(cells) - len(left)):
-        if _without_seed(cell) in late:
-            continue  # it would run out of time again
+        if cell.seedless in hopeless:
+            continue
         progress.step(number, f"now {cell}")
         if experiment.minutes is not None:
             found = _finished(cell, partial(apart.measured, experiment, cell, Path(data)))
@@ -76,8 +75,7 @@ def run(
             if cell.dataset not in tables:
                 tables[cell.dataset] = read_dataset(Path(data), cell.dataset)
             found = _finished(cell, partial(_measured, experiment, cell, tables[cell.dataset]))
-        if found.get("unfinished"):
-            late.add(_without_seed(cell))
+        hopeless |= record.hopeless(experiment, [found])
         record.append(folder / record.RESULTS, common | found)
     report(folder)
     return folder
@@ -148,16 +146,6 @@ def _earlier(path: Path, name: str, size: str, resume: bool) -> set[str]:
         if other is not None:
             raise BadSetting(f"{path} holds results of the {what} {other!r}, not {wanted!r}: choose another --out.")
     return {record.cell_of(entry).key for entry in entries}
-
-
-def _unfinished(path: Path) -> list[Cell]:
-    """Cells that ran out of time."""
-    entries = record.load(path) if path.exists() else []
-    return [record.cell_of(entry) for entry in entries if entry.get("unfinished")]
-
-
-def _without_seed(cell: Cell) -> str:
-    return replace(cell, seed=0).key
 
 
 def _files(data: Path, dataset: str) -> tuple[Path, Path]:

@@ -205,4 +205,12 @@ def test_slow_mechanisms_of_the_family_have_fewer_seeds() -> None:
     cells = find("family").cells("full", 5, ["nltcs"])
     seeds = {name: {cell.seed for cell in cells if cell.setting["mechanism"] == name} for name in ("rap", "aim")}
     assert (len(seeds["rap"]), len(seeds["aim"])) == (5, 3)
+    assert seeds["aim"] < seeds["rap"]
     assert {cell.setting["epsilon"] for cell in cells if cell.setting["mechanism"] == "aim"} == {0.1, 1.0}
+
+
+def test_the_default_is_judged_on_seeds_that_its_constants_were_not_chosen_on() -> None:
+    cells = find("family").cells("full", 5, ["adult"])
+    seeds = {name: {cell.seed for cell in cells if cell.setting["mechanism"] == name} for name in ("auto", "rap")}
+    assert len(seeds["auto"]) == 5
+    assert not seeds["auto"] & {*seeds["rap"], *range(100, 107), *range(300, 330)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -183,6 +184,17 @@ def test_settings_that_are_refused_are_results_too(data: Path, tmp_path: Path) -
     again = len(measured)
     runner.run("present", data=data, out=out, size="quick", seeds=1, resume=True)
     assert len(measured) == again
+
+
+@pytest.mark.parametrize(("hopeless", "tries"), [(("unfinished",), 2), (("unfinished", "refused"), 1)])
+def test_what_no_seed_would_change_is_tried_once(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hopeless: tuple[str, ...], tries: int
+) -> None:
+    monkeypatch.setattr(runner, "find", lambda _: replace(EXPERIMENT, hopeless=hopeless))
+    out = runner.run("present", data=data, out=tmp_path / "out", size="quick", seeds=2)
+    runner.run("present", data=data, out=out, size="quick", seeds=2, resume=True)
+    assert sum(bool(entry.get("refused")) for entry in record.load(out / record.RESULTS)) == tries
+    assert f"{8 + tries} of {8 + tries} cells" in (out / "claim.md").read_text()
 
 
 def test_what_cannot_be_run_or_reported_is_said(data: Path, tmp_path: Path) -> None:
