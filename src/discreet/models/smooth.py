@@ -162,7 +162,7 @@ def kernel(y: Floats, sigma: float, share: float) -> NDArray[np.float32]:
     mixed: Floats = (1 - share) * np.eye(len(y)) + share * spread / len(widths)
     mixed[apart] = mixed[:, apart] = 0
     mixed[apart, apart] = 1
-    shared = np.outer(~apart, ~apart) / max(1, np.count_nonzero(~apart))
+    shared = np.outer(~apart, ~apart) / max(1, int((~apart).sum()))
     single = np.eye(len(y)) - shared
     return np.asarray(single @ mixed @ single + shared, np.float32)
 

@@ -59,26 +59,28 @@ def pairs(targets: Sequence[Target], shift: float, single: Mapping[str, Floats])
     for names, (gathered, noise) in _gathered(targets, shift, single).items():
         one, other = (single[name] for name in names)
         chance, most = np.outer(one, other), np.minimum.outer(one, other)
-        least = alone.get(names, np.zeros_like(chance))
-        sure = (gathered > chance + SURE * noise) | (least > chance)
-        together = np.maximum(gathered, least + DOUBT * noise)
-        beyond = together - chance - DOUBT * noise
-        depends = np.divide(beyond, most - chance, out=np.zeros_like(chance), where=sure & (most > chance))
-        heavy = np.where(sure, np.minimum(together, most), 0.0)
+        clear, (cells, deviation) = np.where(gathered > chance + SURE * noise, gathered, 0.0), alone[names]
+        seen, least = np.maximum(clear, cells), np.maximum(clear - DOUBT * noise, cells - DOUBT * deviation)
+        sure = seen > chance
+        depends = np.divide(least - chance, most - chance, out=np.zeros_like(chance), where=sure & (most > chance))
+        heavy = np.where(sure, np.minimum(seen, most), 0.0)
         found.append(Pair(names, heavy, np.clip(depends, 0, 1), float(np.sum(heavy - chance, where=sure))))
     return found
 
 
-def _standing_out(targets: Sequence[Target], shift: float, single: Mapping[str, Floats]) -> dict[Attributes, Floats]:
-    """Each pair with what it holds at least, by single cells of larger marginals that stand out of all the noise.
+def _standing_out(
+    targets: Sequence[Target], shift: float, single: Mapping[str, Floats]
+) -> dict[Attributes, tuple[Floats, float]]:
+    """Each pair with what it holds by single cells of larger marginals that stand out of all the noise, or 0.
 
     `_gathered` looks for a pair where its companions usually are. Values that are missing together have no company
     there: all of them are in one cell of each marginal. A cell counts if it exceeds chance by more than the largest of
-    so many noises is likely to be (the universal threshold: Donoho, Johnstone 1994); it says that the pair holds as
-    much, less what may be noise.
+    so many noises is likely to be (the universal threshold: Donoho, Johnstone 1994); then the pair holds at least as
+    much. The largest of such cells is given, and the largest deviation of any.
     """
     level = sqrt(2 * log(sum(target.y.size for target in targets)))
-    least: dict[Attributes, Floats] = {}
+    told: dict[Attributes, Floats] = {}
+    deviations: dict[Attributes, float] = defaultdict(float)
     for target in targets:
         shape = [len(single[name]) for name in target.attributes]
         noisy = target.y + shift * target.z
@@ -89,9 +91,10 @@ def _standing_out(targets: Sequence[Target], shift: float, single: Mapping[str, 
         sure = noisy[cells] > chance + level * deviation
         for one, other in combinations(range(len(shape)), 2):
             names = (target.attributes[one], target.attributes[other])
-            known = least.setdefault(names, np.zeros((shape[one], shape[other])))
-            np.maximum.at(known, (codes[one][sure], codes[other][sure]), (noisy[cells] - DOUBT * deviation)[sure])
-    return least
+            known = told.setdefault(names, np.zeros((shape[one], shape[other])))
+            np.maximum.at(known, (codes[one][sure], codes[other][sure]), noisy[cells][sure])
+            deviations[names] = max(deviations[names], deviation if sure.any() else 0.0)
+    return {names: (known, deviations[names]) for names, known in told.items()}
 
 
 def _gathered(

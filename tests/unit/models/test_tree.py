@@ -118,11 +118,11 @@ def test_values_that_are_missing_together_are_found_in_the_one_cell_that_holds_t
 def test_a_cell_that_may_be_the_largest_of_all_noises_says_nothing() -> None:
     """A tenth of the rows is two deviations here; and of noise alone, no cell of a million is taken for a pair."""
     single, targets = missing_together(0.05)
-    assert not tree._standing_out(targets, 0.0, single)["a", "b"][2].any()
+    assert not tree._standing_out(targets, 0.0, single)["a", "b"][0][2].any()
     even = np.full(100, 0.01)
     noise = np.random.default_rng(1).normal(0, 0.01, (100, 100, 100))
-    least = tree._standing_out([target(("a", "b", "c"), noise, 0.01)], 0.0, dict.fromkeys("abc", even))
-    assert not any(pair.any() for pair in least.values())
+    told = tree._standing_out([target(("a", "b", "c"), noise, 0.01)], 0.0, dict.fromkeys("abc", even))
+    assert not any(pair.any() for pair, _ in told.values())
 
 
 def test_each_row_draws_by_the_value_that_tells_most() -> None:
