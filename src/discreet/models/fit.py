@@ -97,7 +97,7 @@ _STRETCH = 8
 """Steps in one call of compiled code."""
 
 _ALWAYS = 32
-"""Heavy tiles of a width that are in every batch, however small it is."""
+"""Heavy tiles of a width that are in every batch, however small it is; more if single attributes are in more."""
 
 _LEAST = 1e-30
 """Probabilities below this are taken for this, where logits are needed."""
@@ -215,6 +215,9 @@ class _Kept:
 class _Batches:
     """Which tiles each step looks at: heavy ones always, a few or half a batch of them; others once per epoch, in turn.
 
+    Single attributes are always among the former: drawn now and then, with a large scale, one with many values would be
+    thrown about by its own pull.
+
     Heavy tiles are chosen by y, which both halves of the rows then depend on. The mean of a step does not change by it,
     only its variance, so that the estimate of the risk stays unbiased to first order.
     """
@@ -227,9 +230,9 @@ class _Batches:
         self._others: list[NDArray[np.int32]] = []
         self._counts: list[int] = []
         self.scales: list[jax.Array] = []
-        for real, heavy in zip(packed.real, packed.heavy, strict=True):
+        for real, heavy, single in zip(packed.real, packed.heavy, packed.single, strict=True):
             count = min(real, tiles.roomy(int(np.ceil(real * share))))
-            always = heavy[: max(count // 2, _ALWAYS) if count < real else 0]
+            always = heavy[: max(count // 2, _ALWAYS, single) if count < real else 0]
             others = np.setdiff1d(np.arange(real, dtype=np.int32), always)
             count = max(count - len(always), min(len(others), tiles.roomy(int(np.ceil(len(others) * share)))))
             scale = len(others) / max(count, 1)

@@ -62,12 +62,15 @@ class Packed(NamedTuple):
     Attributes:
         buckets: Tiles by width.
         real: Number of real tiles of each.
-        heavy: Tiles of each that hold rows which stand out of the noise, heaviest first.
+        heavy: Tiles of each that hold single attributes, and then those with rows that stand out of the noise, heaviest
+            first.
+        single: Of these, how many hold single attributes.
     """
 
     buckets: list[Bucket]
     real: list[int]
     heavy: list[NDArray[np.int32]]
+    single: list[int]
 
 
 def pack(domain: Domain, targets: Sequence[Target], *, large: float = inf, seed: int) -> Packed:
@@ -92,7 +95,7 @@ def pack(domain: Domain, targets: Sequence[Target], *, large: float = inf, seed:
         width = min(width for width in widths if width >= domain.size_of(name))
         cut = _tiles(domain, name, pools.pop(name), width, least, generator)
         parts.setdefault(width, []).append(cut)
-    packed = Packed([], [], [])
+    packed = Packed([], [], [], [])
     for width in sorted(parts):
         *arrays, excess = (np.concatenate(same) for same in zip(*parts.pop(width), strict=True))
         spare = roomy(len(arrays[0])) - len(arrays[0])
@@ -101,6 +104,7 @@ def pack(domain: Domain, targets: Sequence[Target], *, large: float = inf, seed:
         packed.real.append(len(arrays[0]))
         falling = np.argsort(-excess, kind="stable").astype(np.int32)
         packed.heavy.append(falling[: np.count_nonzero(excess)])
+        packed.single.append(int(np.isinf(excess).sum()))
     return packed
 
 
@@ -223,7 +227,10 @@ def _tiles(
     sigma: float,
     generator: np.random.Generator,
 ) -> tuple[Array, ...]:
-    """The pooled rows of one column attribute, ordered and cut, and for each tile how far its first row stands out."""
+    """The pooled rows of one column attribute, ordered and cut, and for each tile how far its first row stands out.
+
+    That is infinitely far for single attributes.
+    """
     left, y, z, weight = (np.concatenate(same) for same in zip(*pool, strict=True))
     alone = (left == domain.bits).all(axis=1)
     excess = np.where(alone, np.inf, _excess(y, weight, sigma))

@@ -60,6 +60,7 @@ def pairs(targets: Sequence[Target], shift: float, single: Mapping[str, Floats])
         one, other = (single[name] for name in names)
         chance, most = np.outer(one, other), np.minimum.outer(one, other)
         clear, (cells, deviation) = np.where(gathered > chance + SURE * noise, gathered, 0.0), alone[names]
+        cells = np.where(cells > chance + SURE * deviation, cells, 0.0)
         seen, least = np.maximum(clear, cells), np.maximum(clear - DOUBT * noise, cells - DOUBT * deviation)
         sure = seen > chance
         depends = np.divide(least - chance, most - chance, out=np.zeros_like(chance), where=sure & (most > chance))
@@ -75,8 +76,8 @@ def _standing_out(
 
     `_gathered` looks for a pair where its companions usually are. Values that are missing together have no company
     there: all of them are in one cell of each marginal. A cell counts if it exceeds chance by more than the largest of
-    so many noises is likely to be (the universal threshold: Donoho, Johnstone 1994); then the pair holds at least as
-    much. The largest of such cells is given, and the largest deviation of any.
+    so many noises is likely to be (the universal threshold: Donoho, Johnstone 1994); then each of its pairs holds at
+    least as much, be it more than chance or not. The largest of such cells is given, and the largest deviation of any.
     """
     level = sqrt(2 * log(sum(target.y.size for target in targets)))
     told: dict[Attributes, Floats] = {}

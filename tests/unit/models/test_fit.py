@@ -94,7 +94,7 @@ def test_cells_that_stand_out_are_in_every_batch_and_all_others_in_their_turn() 
     counts[[70_000, 12_345]] += 300
     found = whole(("a", "b", "c"), counts)
     packed = tiles.pack(domain, targets([found], total=1000, seed=1), seed=1)
-    (bucket,), (real,), (heavy,) = packed
+    (bucket,), (real,), (heavy,), _ = packed
     assert real == 25
     assert heavy.tolist() == [0]
     assert np.sort(np.asarray(bucket.y[0]).reshape(-1))[-2:] == pytest.approx(np.sort(counts)[-2:] / 1000)
@@ -115,13 +115,27 @@ def test_single_attributes_are_in_every_batch_even_if_nothing_of_them_stands_out
     counts = generator.normal(scale=2, size=domain.size).round().astype(np.int64)
     found = targets([whole(("a", "b", "c"), counts), whole(("c",), np.full(50, 1))], total=1000, seed=1)
     packed = tiles.pack(domain, found, seed=1)
-    (bucket,), _, (heavy,) = packed
+    (bucket,), _, (heavy,), _ = packed
     assert heavy.tolist() == [0]
     assert np.asarray(bucket.y[0][0]) == pytest.approx(np.full(50, 0.001))
     batches = fit._Batches(packed, FitSettings(batch_cells=1, batch_share=0.1), seed=2)
     (chosen,) = batches.take()
     assert (np.asarray(chosen[:, 0]) == 0).all()
     assert float(batches.scales[0][0]) == 1
+
+
+def test_all_single_attributes_are_in_every_batch_however_many_there_are() -> None:
+    domain = Domain({f"a{at}": 10 for at in range(50)})
+    names = list(domain)
+    alone = [whole((name,), np.full(10, 1)) for name in names]
+    noise = np.random.default_rng(0).normal(scale=2, size=(30, 10_000)).round().astype(np.int64)
+    large = [whole(tuple(names[at : at + 4]), counts) for at, counts in enumerate(noise)]
+    packed = tiles.pack(domain, targets([*large, *alone], total=1000, seed=1), seed=1)
+    assert packed.single == [50]
+    batches = fit._Batches(packed, FitSettings(batch_cells=1, batch_share=0.01), seed=2)
+    (chosen,) = batches.take()
+    assert {*packed.heavy[0][:50].tolist()} <= {*np.asarray(chosen[0]).tolist()}
+    assert (np.asarray(batches.scales[0])[:50] == 1).all()
 
 
 def test_of_large_marginals_only_rows_that_stand_out_are_fitted() -> None:

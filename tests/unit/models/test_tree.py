@@ -125,6 +125,20 @@ def test_a_cell_that_may_be_the_largest_of_all_noises_says_nothing() -> None:
     assert not any(pair.any() for pair, _ in told.values())
 
 
+def test_a_cell_that_stands_out_says_nothing_of_a_pair_that_does_not_exceed_chance() -> None:
+    """c repeats a, and b is independent of both: every cell stands out, for the sake of a and c alone."""
+    shares, other = np.full(8, 1 / 8), np.array([0.9, 0.1])
+    joint = np.einsum("a,b,ac->abc", shares, other, np.eye(8))
+    noise = np.random.default_rng(0).normal(0, 0.004, joint.shape)
+    single = {"a": shares, "b": other, "c": shares}
+    targets = [target(("a", "b", "c"), joint + noise, 0.004)]
+    assert np.count_nonzero(tree._standing_out(targets, 0.0, single)["a", "b"][0]) >= 8
+    told = {pair.attributes: pair for pair in tree.pairs(targets, 0.0, single)}
+    assert not told["a", "b"].heavy.any()
+    assert not told["b", "c"].heavy.any()
+    assert np.count_nonzero(told["a", "c"].heavy) == 8
+
+
 def test_each_row_draws_by_the_value_that_tells_most() -> None:
     """c repeats a where a is 0, and b where b is 0; otherwise neither says anything."""
     generator = np.random.default_rng(0)
