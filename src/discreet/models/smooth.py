@@ -158,13 +158,10 @@ def kernel(y: Floats, sigma: float, share: float) -> NDArray[np.float32]:
     share *= max(0.0, 1 - rough / _ROUGH)
     distance = places[:, None] - places
     widths = [width for width in _WIDTHS if 2 * width < len(y)]
-    spread = np.sum([np.exp(-0.5 * (distance / width) ** 2) for width in widths], axis=0)
-    mixed: Floats = (1 - share) * np.eye(len(y)) + share * spread / len(widths)
-    mixed[apart] = mixed[:, apart] = 0
-    mixed[apart, apart] = 1
-    shared = np.outer(~apart, ~apart) / max(1, int((~apart).sum()))
-    single = np.eye(len(y)) - shared
-    return np.asarray(single @ mixed @ single + shared, np.float32)
+    spread = np.sum([np.exp(-0.5 * (distance / width) ** 2) for width in widths], axis=0) / len(widths)
+    others = np.diag(~apart) - np.outer(~apart, ~apart) / max(1, int((~apart).sum()))  # without what they share
+    passed_on = share * others @ (spread - np.eye(len(y))) @ others
+    return np.asarray(np.eye(len(y)) + passed_on, np.float32)
 
 
 def _beside(y: Floats) -> Floats:
