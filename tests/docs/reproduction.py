@@ -29,12 +29,12 @@ epsilon 0.01, workloads of 64 and 256 marginals (but for `rule`), most schedules
 
 How these runs came about: `drift` was given 4 seeds, looked at, and then 8, so its intervals are a little optimistic.
 `rap`'s cells on ADULT were run before its tiles were made lower, which changes nothing there but the draws; those of
-`schedule` with several rounds, before marginals behind selected queries were measured only once. In `public` the cells
-of `auto` ran after the others, and there and in `intervals` one small step of `auto` before the last. Of `family` there
-are cells of the full grid, those that time allowed: the fast ones of its mechanisms have most of theirs, others one to
-three seeds, and not every epsilon; each had one core, and what it says of time is of that (`mst` on all of ADULT, and
-on ACS at epsilon 1, ran before it was made several times faster). Seconds of the other experiments were measured on a
-shared machine, some runs were halted for minutes in between, and two ran at once: do not read them as speed.
+`schedule` with several rounds, before marginals behind selected queries were measured only once. In `public`,
+`intervals` and `family` the cells of `auto` ran after the others. Of `family` there are cells of the full grid, those
+that time allowed: the fast ones of its mechanisms have most of theirs, others one to three seeds, and not every
+epsilon; each had one core, and what it says of time is of that (`mst` on all of ADULT, and on ACS at epsilon 1, ran
+before it was made several times faster). Seconds of the other experiments were measured on a shared machine, some runs
+were halted for minutes in between, and two ran at once: do not read them as speed.
 """
 
 

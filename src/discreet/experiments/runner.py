@@ -55,16 +55,16 @@ def run(
     cells = experiment.cells(size, many, datasets)
     _require_data(Path(data), {cell.dataset for cell in cells})
     folder = Path(out)
-    done = _earlier(folder / record.RESULTS, name, size, resume)
+    earlier = _earlier(folder / record.RESULTS, name, size, resume)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadSetting(f"{out} cannot be written: {error.strerror or error}.") from None
     common = {"experiment": name, "grid": size, "seeds": many, **record.environment()}
     tables: dict[str, Table] = {}
+    done, hopeless = {record.cell_of(entry).key for entry in earlier}, record.hopeless(experiment, earlier)
     left = [cell for cell in cells if cell.key not in done]
     progress.stage(f"{name}, {size} grid", len(cells))
-    hopeless = record.hopeless(experiment, record.load(folder / record.RESULTS)) if done else set()
     for number, cell in enumerate(left, start=len(cells) - len(left)):
         if cell.seedless in hopeless:
             continue
@@ -133,10 +133,10 @@ def _measured(experiment: Experiment, cell: Cell, table: Table) -> dict[str, Any
         return {"figures": None, "refused": str(error)}
 
 
-def _earlier(path: Path, name: str, size: str, resume: bool) -> set[str]:
-    """Keys of the cells that are finished."""
+def _earlier(path: Path, name: str, size: str, resume: bool) -> list[record.Entry]:
+    """Cells that are finished."""
     if not path.exists():
-        return set()
+        return []
     if not resume:
         raise BadSetting(f"{path} exists: continue it with --resume, or choose another --out.")
     record.mend(path)
@@ -145,7 +145,7 @@ def _earlier(path: Path, name: str, size: str, resume: bool) -> set[str]:
         other = next((entry[what] for entry in entries if entry[what] != wanted), None)
         if other is not None:
             raise BadSetting(f"{path} holds results of the {what} {other!r}, not {wanted!r}: choose another --out.")
-    return {record.cell_of(entry).key for entry in entries}
+    return entries
 
 
 def _files(data: Path, dataset: str) -> tuple[Path, Path]:

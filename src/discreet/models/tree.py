@@ -55,13 +55,15 @@ def pairs(targets: Sequence[Target], shift: float, single: Mapping[str, Floats])
     it by, (p(u,v) - p(u) p(v)) / (min(p(u), p(v)) - p(u) p(v)) (Lewontin's D', 1964), less what may be noise.
     """
     found = []
-    alone = _standing_out(targets, shift, single)
+    by_cells = _standing_out(targets, shift, single)
     for names, (gathered, noise) in _gathered(targets, shift, single).items():
         one, other = (single[name] for name in names)
         chance, most = np.outer(one, other), np.minimum.outer(one, other)
-        clear, (cells, deviation) = np.where(gathered > chance + SURE * noise, gathered, 0.0), alone[names]
-        cells = np.where(cells > chance + SURE * deviation, cells, 0.0)
-        seen, least = np.maximum(clear, cells), np.maximum(clear - DOUBT * noise, cells - DOUBT * deviation)
+        told, deviation = by_cells[names]
+        usual = np.where(gathered > chance + SURE * noise, gathered, 0.0)
+        in_a_cell = np.where(told > chance + SURE * deviation, told, 0.0)
+        seen = np.maximum(usual, in_a_cell)
+        least = np.maximum(usual - DOUBT * noise, in_a_cell - DOUBT * deviation)
         sure = seen > chance
         depends = np.divide(least - chance, most - chance, out=np.zeros_like(chance), where=sure & (most > chance))
         heavy = np.where(sure, np.minimum(seen, most), 0.0)
