@@ -64,7 +64,8 @@ class Experiment:
         remarks: Why our numbers may differ from the paper's.
         tables: Tables for claim.md by title, from the finished cells.
         datasets: Which tables a grid of each size runs on.
-        keeps: Whether a cell is run, given the first seed: some settings may have fewer seeds than others.
+        repeats: How many seeds a setting has on a table, of so many that are asked for: slow ones may have fewer, and
+            those that are close to each other more.
         first_seed: Of a setting: what was chosen while looking at some seeds is judged on others.
         hopeless: Ends of a cell that no other seed would change; `refused` is one where the workload is fixed.
         minutes: What a cell may take, each in a process of its own; None to run all in one process.
@@ -80,7 +81,7 @@ class Experiment:
     remarks: tuple[str, ...] = ()
     tables: Callable[[Sequence[Row]], dict[str, str]] = lambda _: {}
     datasets: Mapping[str, Sequence[str]] = field(default_factory=lambda: DATASETS)
-    keeps: Callable[[Cell, int], bool] = lambda *_: True
+    repeats: Callable[[str, Setting, int], int] = lambda dataset, setting, seeds: seeds
     first_seed: Callable[[Setting], int] = lambda _: FIRST_SEED
     hopeless: tuple[str, ...] = ("unfinished",)
     minutes: float | None = None
@@ -90,15 +91,17 @@ class Experiment:
 
         Args:
             size: Of the grid.
-            seeds: How many.
+            seeds: How many, unless a setting has more or fewer.
             datasets: The tables it runs on, instead of the grid's own.
         """
-        settings = list(self.grid(size, datasets or self.datasets[size]))
+        planned = [
+            (dataset, setting, self.repeats(dataset, setting, seeds))
+            for dataset, setting in self.grid(size, datasets or self.datasets[size])
+        ]
         cells = {}
-        for number in range(seeds):
-            for dataset, setting in settings:
-                first = self.first_seed(setting)
-                cell = Cell(dataset, setting, first + number)
-                if self.keeps(cell, first):
+        for number in range(max((repeats for *_, repeats in planned), default=0)):
+            for dataset, setting, repeats in planned:
+                if number < repeats:
+                    cell = Cell(dataset, setting, self.first_seed(setting) + number)
                     cells[cell.key] = cell
         return list(cells.values())

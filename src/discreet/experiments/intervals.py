@@ -18,7 +18,7 @@ from discreet.experiments import coverage
 from discreet.experiments.chart import grouped, lines_of, values, where
 from discreet.experiments.claim import CONFIRMED, REFUTED, UNDECIDED, Finding
 from discreet.experiments.coverage import Share
-from discreet.experiments.experiment import Cell, Experiment, Figures, Row, Setting
+from discreet.experiments.experiment import Experiment, Figures, Row, Setting
 from discreet.models.rounded import RoundedRows
 from discreet.publish.intervals import KINDS
 from discreet.publish.make import release
@@ -82,9 +82,9 @@ def _grid(size: str, datasets: Sequence[str]) -> Iterator[tuple[str, Setting]]:
                 yield dataset, base | (_AUTO[size] if mechanism == "auto" else {})
 
 
-def _kept(cell: Cell, first: int) -> bool:
+def _repeats(_: str, setting: Setting, seeds: int) -> int:
     """Slow ones have fewer seeds."""
-    return cell.setting["mechanism"] != "auto" or cell.setting["epsilon"] == 1 or cell.seed < first + _FEW
+    return seeds if setting["mechanism"] != "auto" or setting["epsilon"] == 1 else min(seeds, _FEW)
 
 
 def _measure(table: Table, setting: Setting, seed: int) -> Figures:
@@ -252,7 +252,7 @@ EXPERIMENT = Experiment(
     findings=_findings,
     tables=_tables,
     datasets=_TABLES,
-    keeps=_kept,
+    repeats=_repeats,
     remarks=(
         "A cell is several releases, each with noise of its own. The workload is drawn with seed 0 and is the same in "
         "all; a twentieth of each budget pays for the certificate, as by default.",

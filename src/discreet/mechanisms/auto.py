@@ -43,9 +43,10 @@ FIT = FitSettings(
     growth=0.01,
     momentum=0.8,
     caution=1.0,
+    overrun=1.4,
     lasting=200,
     smooth=0.7,
-    emphasis=7.0,
+    emphasis=5.0,
     averaged="probabilities",
     large=2**20,
 )

@@ -42,8 +42,8 @@ class FitSettings:
 
     Attributes:
         step: First step size, divided by the largest number of attributes in a marginal.
-        growth: Step sizes, and how strongly residuals may pull, grow by this share with every step: fits that go on for
-            long may hurry,
+        growth: Step sizes, and how strongly large residuals pull beyond their squares, grow by this share with every
+            step: fits that go on for long may hurry,
         hurry: for so many steps. Beyond, rows would swing from one value to another.
         momentum: Share of the velocity that survives a step.
         averaging: Iterates are averaged with polynomial decay: about the last 1/averaging of them count.
@@ -58,7 +58,8 @@ class FitSettings:
         start: Standard deviation of the first logits.
         lean: What is added to the logits of guessed values.
         smooth: Share of a step that is passed on to neighbouring values, for attributes with many of them.
-        emphasis: Residuals of so many standard deviations pull twice as strongly as their squares ask for; 0 for none.
+        emphasis: Residuals of so many standard deviations pull twice as strongly as their squares ask for, at first; 0
+            for none.
         averaged: Of what averages are taken: logits, or probabilities. A row that swings from one value to another
             between steps is, on average of its logits, sure of one of them; of its probabilities, of none.
         large: Of marginals with more cells than this only rows that stand out of the noise are fitted.
@@ -291,7 +292,7 @@ def _stretch(
         x = tiles.with_constants(probabilities(domain, state.logits))
         hurry = 1 + settings.growth * jnp.minimum(state.step, settings.hurry)
         pulls = [
-            tiles.pull(x, bucket, ids, scale, settings.shifts, stress, hurry * tiles.MOST_STRESS)[1]
+            tiles.pull(x, bucket, ids, scale, settings.shifts, stress * jnp.sqrt(hurry), hurry * tiles.MOST_STRESS)[1]
             for bucket, ids, scale in zip(buckets, chosen, scales, strict=True)
         ]
         natural = jnp.sum(jnp.stack(pulls), axis=0)[:-2] / load

@@ -201,16 +201,17 @@ def test_a_cell_that_is_killed_is_a_result(data: Path, tmp_path: Path, monkeypat
     assert f"- Unfinished after 20 minutes: {cell}.\n" in text
 
 
-def test_slow_mechanisms_of_the_family_have_fewer_seeds() -> None:
+def test_slow_mechanisms_of_the_family_have_fewer_seeds_and_close_ones_more() -> None:
     cells = find("family").cells("full", 5, ["nltcs"])
-    seeds = {name: {cell.seed for cell in cells if cell.setting["mechanism"] == name} for name in ("rap", "aim")}
-    assert (len(seeds["rap"]), len(seeds["aim"])) == (5, 3)
-    assert seeds["aim"] < seeds["rap"]
+    names = ("auto", "rap", "gaussian", "aim")
+    seeds = {name: {cell.seed for cell in cells if cell.setting["mechanism"] == name} for name in names}
+    assert [len(seeds[name]) for name in names] == [10, 10, 5, 3]
+    assert seeds["aim"] < seeds["gaussian"] < seeds["rap"]
     assert {cell.setting["epsilon"] for cell in cells if cell.setting["mechanism"] == "aim"} == {0.1, 1.0}
 
 
 def test_the_default_is_judged_on_seeds_that_its_constants_were_not_chosen_on() -> None:
     cells = find("family").cells("full", 5, ["adult"])
     seeds = {cell.seed for cell in cells if cell.setting["mechanism"] == "auto"}
-    assert len(seeds) == 5
-    assert not seeds & {*range(100, 107), *range(200, 205), *range(300, 330)}
+    assert len(seeds) == 10
+    assert not seeds & {*range(100, 107), *range(200, 205), *range(300, 330), *range(400, 410)}
