@@ -180,6 +180,23 @@ def test_long_fits_overrun_in_full_and_others_in_proportion() -> None:
     assert [FitSettings(overrun=1.3).beyond(step) for step in (0, 10, 1000)] == pytest.approx([0, 13, 1300])
 
 
+def test_steps_and_the_emphasis_on_large_residuals_grow_alike() -> None:
+    """In a hurry by two, steps are twice as large, and residuals of 1 / sqrt(2) times the size pull twice as strongly."""
+    found = targets(measured(), total=300, seed=0)
+    packed = tiles.pack(DOMAIN, found, seed=0)
+    begun = np.asarray(start.even(DOMAIN, 20, FitSettings(), 0))
+
+    def moved(settings: FitSettings, stress: float) -> np.ndarray:
+        batches = fit._Batches(packed, settings, 0)
+        state = fit._State(*(jnp.array(begun) for _ in range(3)), jnp.float32(100))
+        taken = batches.take(), batches.scales, fit._load(DOMAIN, found), fit._kernels(found, settings)
+        return np.asarray(fit._stretch(DOMAIN, settings, 4, state, packed.buckets, *taken, jnp.float32(stress)).logits)
+
+    hurried = moved(FitSettings(step=10.0, growth=0.01, hurry=100.0), 3.0)
+    assert np.allclose(hurried, moved(FitSettings(step=20.0), 3.0 * 2**0.5), atol=1e-5)
+    assert not np.allclose(hurried, moved(FitSettings(step=20.0), 3.0), atol=1e-3)
+
+
 def test_averages_of_probabilities_are_those_of_the_iterates() -> None:
     """Two steps of any size: the average must lie between the rows, not between their logits."""
     found = targets(measured(), total=300, seed=0)
