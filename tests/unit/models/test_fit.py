@@ -181,14 +181,14 @@ def test_long_fits_overrun_in_full_and_others_in_proportion() -> None:
 
 
 def test_steps_and_the_emphasis_on_large_residuals_grow_alike() -> None:
-    """In a hurry by two, steps are twice as large, and residuals of 1 / sqrt(2) times the size pull twice as strongly."""
+    """In a hurry by two: steps twice as large, and residuals of 1 / sqrt(2) times the size pull twice as strongly."""
     found = targets(measured(), total=300, seed=0)
     packed = tiles.pack(DOMAIN, found, seed=0)
     begun = np.asarray(start.even(DOMAIN, 20, FitSettings(), 0))
 
     def moved(settings: FitSettings, stress: float) -> np.ndarray:
         batches = fit._Batches(packed, settings, 0)
-        state = fit._State(*(jnp.array(begun) for _ in range(3)), jnp.float32(100))
+        state = fit._State(jnp.array(begun), jnp.array(begun), jnp.array(begun), jnp.float32(100))
         taken = batches.take(), batches.scales, fit._load(DOMAIN, found), fit._kernels(found, settings)
         return np.asarray(fit._stretch(DOMAIN, settings, 4, state, packed.buckets, *taken, jnp.float32(stress)).logits)
 
