@@ -111,7 +111,8 @@ class RelaxedRows(Answers):
         if self._visits(attributes) < min(prod(sizes) // _SUPPORT_COST, _MOST_VISITS):
             yield Stretch(0, prod(sizes), self._through_supports(attributes, grid))
             return
-        coarse = 0 < self._slack * self.total * grid * _DOUBT_COST < prod(sizes)
+        doubts = self._slack * self.total * grid * self._mass(attributes)
+        coarse = 0 < doubts * _DOUBT_COST < prod(sizes)
         start = 0
         for sums in self._sums(attributes, self._singles if coarse else self._floats):
             units = self._rounded_singles if coarse else self._rounded_floats
@@ -137,6 +138,10 @@ class RelaxedRows(Answers):
     def _slack(self) -> float:
         """Bounds the relative error of a sum of products in single precision, whatever the order of summation."""
         return (self.rows + len(self.domain)) * 2.0**-23
+
+    def _mass(self, attributes: Attributes) -> float:
+        """What all answers of a marginal add up to: one, but for rows in a box, where it may be thousands."""
+        return float(np.mean(reduce(np.multiply, [self._sums_of_shares[name] for name in attributes])))
 
     def _sums(self, attributes: Attributes, factors: Mapping[str, Any]) -> Iterator[Any]:
         """Sums over rows of products, for all cells in order, in blocks.
@@ -203,6 +208,11 @@ class RelaxedRows(Answers):
     def _singles(self) -> dict[str, NDArray[np.float32]]:
         """Probabilities in single precision, where they are exact."""
         return {name: (block * 2.0**-PRECISION).astype(np.float32) for name, block in self._floats.items()}
+
+    @cached_property
+    def _sums_of_shares(self) -> dict[str, Floats]:
+        """For each attribute: what its probabilities add up to in every row."""
+        return {name: block.sum(axis=0) * 2.0**-PRECISION for name, block in self._floats.items()}
 
     @cached_property
     def _supports(self) -> dict[str, tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:

@@ -94,6 +94,28 @@ def test_rows_in_a_box_can_be_sampled_even_when_empty() -> None:
     assert len(model.units(("age",)).cells) == 0
 
 
+def test_rows_in_a_box_are_summed_exactly_where_single_precision_would_leave_doubts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Their answers add up to thousands, so that nearly every cell would be in doubt and summed once more, alone."""
+    domain = Domain({"a": 40, "b": 50, "c": 60})
+    probabilities = np.random.default_rng(0).random((domain.bits, 20))
+    alone: list[int] = []
+    at = RelaxedRows._at
+
+    def counted(self: RelaxedRows, names: tuple[str, ...], cells: np.ndarray, grid: int) -> np.ndarray:
+        alone.append(len(cells))
+        return at(self, names, cells, grid)
+
+    monkeypatch.setattr(RelaxedRows, "_at", counted)
+    for normalise in (True, False):
+        model = RelaxedRows.publish(domain, 300, probabilities, normalise=normalise)
+        (found,) = [stretch.units.dense(domain.size) for stretch in model.stretches(("a", "b", "c"), grid=1)]
+        assert sum(alone) < 100
+        assert np.array_equal(found, at(model, ("a", "b", "c"), np.arange(domain.size), 1))
+        alone.clear()
+
+
 def test_a_marginal_too_large_to_enumerate_is_answered_through_supports() -> None:
     domain = Domain({f"a{i}": 1000 for i in range(6)})
     model = rows(domain, count=5, spread=0.0005)
