@@ -109,10 +109,10 @@ def test_rows_in_a_box_are_summed_exactly_where_single_precision_would_leave_dou
 
     monkeypatch.setattr(RelaxedRows, "_at", counted)
     for normalise in (True, False):
-        model = RelaxedRows.publish(domain, 300, probabilities, normalise=normalise)
-        (found,) = [stretch.units.dense(domain.size) for stretch in model.stretches(("a", "b", "c"), grid=1)]
+        model = RelaxedRows.publish(domain, 200_000, probabilities, normalise=normalise)
+        (found,) = [stretch.units.dense(domain.size) for stretch in model.stretches(("a", "b", "c"), grid=16)]
         assert sum(alone) < 100
-        assert np.array_equal(found, at(model, ("a", "b", "c"), np.arange(domain.size), 1))
+        assert np.array_equal(found, at(model, ("a", "b", "c"), np.arange(domain.size), 16))
         alone.clear()
 
 
