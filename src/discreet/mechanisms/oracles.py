@@ -60,19 +60,23 @@ class DualQuerySettings:
         _check.whole("rounds", self.rounds, least=2)
         _check.whole("samples", self.samples)
 
-    def affordable(self, rho: Fraction, total: int) -> tuple[int, int]:
-        """T and s that spend a budget: as many rounds as it pays for, then as many samples."""
+    def affordable(self, rho: Fraction, total: int, *, late: bool = False) -> tuple[int, int]:
+        """T and s that spend a budget: as many rounds as it pays for, then as many samples.
+
+        More samples than can be drawn are refused; where it is too late to refuse, because the number of rows had to be
+        paid for, as many are drawn as can be. The same budget then buys a larger eta.
+        """
         squares, rounds = 1, 2
         paid = 2 * rho * total**2 / Fraction(self.eta) ** 2  # samples times the sum of squares of 1 .. T - 1
         while rounds < self.rounds and (squares + rounds**2) * self.samples <= paid:
             squares, rounds = squares + rounds**2, rounds + 1
         samples = max(self.samples, int(paid / squares))
-        if samples > _MOST_SAMPLES:
+        if samples > _MOST_SAMPLES and not late:
             raise BadSetting(
                 f"With eta {self.eta:g} the budget would be spent by {samples:.3g} queries in each of {rounds} rounds; "
                 f"at most {_MOST_SAMPLES:,} are drawn. Raise --set eta, or --rounds."
             )
-        return rounds, samples
+        return rounds, min(samples, _MOST_SAMPLES)
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,7 @@ def run_dualquery(curator: Curator, job: Job) -> Outcome:
     """Multiplicative weights over queries, and the best row against each sample of them."""
     settings: DualQuerySettings = job.settings
     oracle = Oracle(curator.domain)
-    rounds, samples = settings.affordable(job.rho, curator.total)
+    rounds, samples = settings.affordable(job.rho, curator.total, late=not curator.neighbours.total_is_public)
     shares = [turn**2 for turn in range(1, rounds)]
     drawn = _anything(job.workload, samples, np.random.default_rng(job.seed))
     rows = [oracle.best(_tally(drawn))]
@@ -119,7 +123,7 @@ def run_dualquery(curator: Curator, job: Job) -> Outcome:
             label=f"round {turn} of {rounds}: draw",
         )
         rows.append(oracle.best(_tally(drawn)))
-    return _outcome(curator, rows, oracle)
+    return _outcome(curator, rows, oracle, drawn_each_round=samples)
 
 
 def run_fem(curator: Curator, job: Job) -> Outcome:
@@ -147,9 +151,9 @@ def run_fem(curator: Curator, job: Job) -> Outcome:
     return _outcome(curator, rows, oracle)
 
 
-def _outcome(curator: Curator, rows: Sequence[np.ndarray], oracle: Oracle) -> Outcome:
+def _outcome(curator: Curator, rows: Sequence[np.ndarray], oracle: Oracle, **notes: int) -> Outcome:
     answers = RoundedRows(curator.domain, curator.total, np.array(rows))
-    return Outcome(answers, [], {"rows_made": oracle.solved, "rows_not_proved_best": oracle.cut_short})
+    return Outcome(answers, [], {"rows_made": oracle.solved, "rows_not_proved_best": oracle.cut_short, **notes})
 
 
 def _tally(drawn: Sequence[Signed]) -> Counter[Query]:

@@ -168,9 +168,10 @@ class Intervals:
         if found.least is not None:
             assert found.cells is not None
             reach = _reach(found.sigma_squared)
-            at = np.minimum(np.searchsorted(found.cells, cells), len(found.cells) - 1)
-            listed = found.cells[at] == cells if len(found.cells) else np.zeros(len(cells), dtype=bool)
-            low, high = self._around(np.where(listed, found.counts[at] if len(at) else 0, 0), reach)
+            listed = np.isin(cells, found.cells)
+            counts = np.zeros(len(cells), dtype=np.int64)
+            counts[listed] = found.counts[np.searchsorted(found.cells, cells[listed])]
+            low, high = self._around(counts, reach)
             unlisted = (found.least - 1 + reach) / self._total
             return np.where(listed, low, 0.0), np.where(listed, high, unlisted)
         if names == attributes:

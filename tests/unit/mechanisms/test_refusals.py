@@ -10,6 +10,7 @@ import pytest
 from tests.readable import small_table
 
 from discreet.errors import BadSetting, BadWorkload
+from discreet.mechanisms import oracles
 from discreet.privacy import measurement
 from discreet.publish.make import release
 from discreet.publish.planning import plan
@@ -53,3 +54,14 @@ def test_draws_without_number_are_refused(tmp_path: Path) -> None:
     refused(tmp_path, "dualquery", BadSetting, "Raise --set eta", eta=1e-12)
     (told,) = plan(TABLE, "all:2", epsilon=1.0, mechanisms=["dualquery"], settings={"eta": 1e-12})
     assert told.refused is not None and told.refused.startswith("With eta 1e-12")
+
+
+def test_nothing_is_refused_once_the_number_of_rows_is_paid_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(oracles, "_MOST_SAMPLES", 20)
+    asked: dict[str, Any] = {"mechanism": "dualquery", "epsilon": 1.0, "delta": 1e-9, "rounds": 2, "seed": 1}
+    with pytest.raises(BadSetting, match="Raise --set eta"):
+        release(TABLE, "all:2", **asked)
+    made = release(TABLE, "all:2", neighbours="add-remove", **asked)
+    assert made.notes["drawn_each_round"] == 20
+    assert made.charges[0].label == "number of rows"
+    assert 0.999999 * made.guarantee.rho < sum(charge.rho for charge in made.charges) <= made.guarantee.rho

@@ -62,6 +62,16 @@ def test_counts_that_are_not_listed_have_intervals_too(monkeypatch: pytest.Monke
     assert coverage(PAIR, "all:2")[0] >= 0.93
 
 
+def test_so_have_those_of_a_marginal_that_lists_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(direct, "MOST_CELLS", 0)
+    made = discreet.release(TABLE, "all:2", epsilon=4.0, mechanism="gaussian", certificate=0, seed=1)
+    none = np.zeros(0, dtype=np.int64)
+    bare = replace(made, measurements=[replace(found, cells=none, counts=none) for found in made.measurements])
+    bars = Intervals(bare).of(PAIR, np.arange(2), np.zeros(2))
+    assert [KINDS[kind] for kind in bars.kind] == ["measured"] * 2
+    assert (bars.low == 0).all() and (bars.high > 0).all() and (bars.high < 1).all()
+
+
 def test_the_certified_band_is_around_the_answer_and_only_for_the_workload() -> None:
     made = discreet.release(TABLE, "all:2", epsilon=4.0, mechanism="all-zero", seed=1)
     assert made.certificate is not None
