@@ -1,3 +1,4 @@
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -35,6 +36,28 @@ def test_now_and_then_it_may_be_a_little_worse_but_not_much() -> None:
             for name, what in (("auto", ratio), ("rap", 1.0))
         ]
         assert family.EXPERIMENT.findings(rows)[-1].verdict == verdict
+
+
+def test_it_is_counted_against_all_and_against_what_others_published() -> None:
+    rows = [
+        row("auto", 0.2),
+        row("rap", 0.1),
+        row("gem", 0.4),
+        row("auto", 0.1, epsilon=0.1),
+        row("rap", 0.2, epsilon=0.1),
+    ]
+    told = family.EXPERIMENT.tables(rows)["`auto` over the best other"].splitlines()
+    assert "| of all mechanisms | 3 of 6 | 1 of 2 | 1 of 2 | 1 of 2 | 2.00 |" in told
+    assert "| but for `rap` | 3 of 3 | 1 of 1 | 1 of 1 | 1 of 1 | 0.50 |" in told
+    alone = [one for one in rows if one["mechanism"] != "gem"]
+    assert "but for `rap`" not in family.EXPERIMENT.tables(alone)["`auto` over the best other"]
+
+
+def test_what_is_slow_on_a_table_has_fewer_cells_there() -> None:
+    cells = family.EXPERIMENT.cells("full", 5)
+    counts = Counter((one.dataset, one.setting["mechanism"]) for one in cells if one.setting["workload"] == "all:3")
+    assert counts["nltcs", "mst"] == 4 * 5
+    assert counts["adult", "mst"] == 2 * 3
 
 
 def test_seeds_of_the_cells_that_are_compared_decide() -> None:
