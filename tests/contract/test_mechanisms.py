@@ -13,6 +13,7 @@ import pytest
 from discreet.compare.errors import errors
 from discreet.data.table import Table, read
 from discreet.errors import BadSetting, BudgetExceeded, DiscreetError
+from discreet.mechanisms.answering import largest_gap
 from discreet.mechanisms.catalogue import catalogue
 from discreet.models.relaxed import RelaxedRows
 from discreet.models.rounded import RoundedRows
@@ -177,6 +178,36 @@ def test_a_huge_budget_brings_models_close(table: Table, which: str) -> None:
     assert errors(made.answers, table, made.workload, made.schema).max_error < most
 
 
+PUBLIC = {"public": small_table(400, seed=9)}
+TRAINED: dict[str, Any] = {**GEM, "rows": 200, "rounds": 16, "settings": {"hidden": "32", "rate": 0.01, "learning": 50}}
+REPRODUCED: dict[str, tuple[float, dict[str, Any]]] = {
+    "rap-paper": (0.002, {**FAST["rap-paper"], "settings": {"steps": 400, "rate": 0.01}}),
+    "rap-softmax": (0.01, {**FAST["rap-softmax"], "settings": {"steps": 400, "rate": 0.02}}),
+    "rap-search": (0.002, {"rows": 50, "settings": {"steps": 100}}),
+    "gem": (0.03, TRAINED),
+    "gem-pub": (0.03, TRAINED | PUBLIC),
+    "pmw-pub": (0.01, {**FAST["pmw-pub"], "settings": {"passes": 200}}),
+    "pep-pub": (0.02, {**FAST["pep-pub"], "settings": {"steps": 200}}),
+    "mst": (0.01, {"settings": {"steps": 200, "draws": 2**18}}),
+    "aim": (0.02, {"settings": {"steps": 100, "draws": 2**18, "rounds": 6}}),
+}
+UNMEASURED = {"dualquery", "fem", "all-zero"}
+"""These measure nothing that could be reproduced."""
+
+
+def test_every_mechanism_that_measures_reproduces() -> None:
+    exact = {"gaussian", "gaussian-paper", "residual-planner"}
+    assert exact | {name for name, *_ in CLOSE.values()} | set(REPRODUCED) | UNMEASURED == set(catalogue())
+
+
+@pytest.mark.parametrize("which", REPRODUCED)
+def test_a_huge_budget_reproduces_what_was_measured(table: Table, which: str) -> None:
+    """With a small one answers are ten times as far from what was measured, or more."""
+    most, settings = REPRODUCED[which]
+    made = release(table, "all:2", mechanism=which, **{"epsilon": 1e4, "seed": 1, **settings})
+    assert max(largest_gap(made.answers, found) for found in made.measurements) < most
+
+
 @pytest.mark.parametrize("which", [which for which in HERE if which.startswith(("auto", "rap"))])
 def test_answers_are_those_of_a_distribution(table: Table, which: str) -> None:
     made = make(table, which)
@@ -202,12 +233,17 @@ def test_both_neighbour_relations_and_several_rows_per_person(table: Table, whic
         assert made.charges[0].label == "number of rows"
 
 
-@pytest.mark.parametrize("which", ["rap", "rap-paper", "residual-planner", "gaussian", "pep"])
+FAR = dict.fromkeys(("auto", "rap", "residual-planner", "gaussian"), 0.005) | dict.fromkeys(("pep", "mst"), 0.01)
+FAR |= dict.fromkeys(("rap-paper", "rap-softmax", "mwem", "gem", "aim"), 0.05) | {"fem": 0.1}
+"""Most mean error; answering zero has 0.2 or more. `dualquery` solves the programs of `fem`, but for minutes."""
+
+
+@pytest.mark.parametrize("which", FAR)
 @pytest.mark.parametrize("workload", ["all:3@1", "all:2@1+all:3@2", "age, sex; 2 of (age, sex, income)"])
 def test_thresholds_with_r_below_k(table: Table, which: str, workload: str) -> None:
     name, settings = EVERY[which]
     made = release(table, workload, mechanism=name, **{"epsilon": 50.0, "delta": 1e-6, "seed": 0, **settings})
-    assert errors(made.answers, table, made.workload, made.schema).mean_error < 0.2
+    assert errors(made.answers, table, made.workload, made.schema).mean_error < FAR[which]
 
 
 @pytest.mark.parametrize("kind", ["sparsemax", "softmax", "box"])
@@ -232,21 +268,21 @@ def test_the_published_recipe_without_rounds_measures_everything(table: Table) -
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    ("wrong", "why"),
     [
-        {"rounds": 0},
-        {"per_round": 0},
-        {"rows": 0},
-        {"rounds": 1000, "per_round": 1000},
-        {"settings": {"max_steps": "many"}},
-        {"settings": {"order": 0}},
-        {"settings": {"copies": 0}},
-        {"settings": {"answers": "sharp"}},
-        {"mechanism": "magic"},
+        ({"mechanism": "rap", "rounds": 0}, "rounds must be"),
+        ({"mechanism": "rap", "per_round": 0}, "per_round must be"),
+        ({"rows": 0}, "rows must be"),
+        ({"mechanism": "rap", "rounds": 1000, "per_round": 1000}, "Ask for fewer"),
+        ({"settings": {"max_steps": "many"}}, "max_steps=many is not"),
+        ({"settings": {"order": 0}}, "order must be"),
+        ({"settings": {"copies": 0}}, "copies must be"),
+        ({"settings": {"answers": "sharp"}}, "answers must be"),
+        ({"mechanism": "magic"}, "magic"),
     ],
 )
-def test_settings_that_do_not_fit_are_refused(table: Table, wrong: dict[str, Any]) -> None:
-    with pytest.raises(BadSetting):
+def test_settings_that_do_not_fit_are_refused(table: Table, wrong: dict[str, Any], why: str) -> None:
+    with pytest.raises(BadSetting, match=why):
         release(table, "all:2", **{"epsilon": 1.0, **wrong})
 
 
