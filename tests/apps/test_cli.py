@@ -194,6 +194,16 @@ def test_wrong_queries_name_what_is_there(folder: Path, capsys: pytest.CaptureFi
     assert main(["answer", "out", "--workload", "all:2"]) == 2
 
 
+def test_an_interval_that_is_unknown_says_why(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*RELEASE, "--mechanism", "all-zero", "--out", "out"]) == 0
+    assert main(["answer", "out", "2 of (age=40-59, sex=Female, income=15)"]) == 0
+    said = capsys.readouterr()
+    assert "1.000000, unknown)" in said.out
+    assert (
+        "neither measured nor certified. Errors cannot be estimated by a bootstrap: all-zero makes no rows" in said.err
+    )
+
+
 def test_an_existing_release_is_never_overwritten(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*RELEASE, "--mechanism", "all-zero", "--out", "out"]) == 0
     before = (folder / "out" / "release.json").read_bytes()

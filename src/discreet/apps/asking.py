@@ -67,10 +67,11 @@ def _with_bars(
     console = Console()
     try:
         opened = opened.bootstrap(wanted, progress=console)
-    except DiscreetError:
+    except DiscreetError as error:
         if arguments.bootstrap is not None:
             raise
-        return opened  # error bars will say that nothing is known
+        print(f"Some answers were neither measured nor certified. {error}", file=sys.stderr)
+        return opened  # their error bars say "unknown"
     finally:
         console.close()
     kept = "and kept there"

@@ -129,6 +129,8 @@ def evaluate(arguments: Namespace) -> None:
         )
     holdout = None if arguments.holdout is None else read(arguments.holdout, schema=opened.schema)
     target, untold = _target(arguments.predict, opened, table)
+    if holdout is not None and untold:
+        raise BadSetting(f"Rows are held out to test a classifier, and none is trained: {untold}.")
     found = compare(
         opened,
         table,

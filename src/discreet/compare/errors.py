@@ -82,6 +82,12 @@ def evaluate(
     if release.guarantee.neighbours.total_is_public and table.rows() != release.answers.total:
         raise BadData("The table has another number of rows than the one the release was made from.")
     asked = release.workload if workload is None else parse.workload(workload, release.domain)
+    trained = {}
+    if predict is not None:  # first, because it may be refused
+        from discreet.compare.downstream import downstream
+
+        progress.stage(f"training classifiers for {predict}")
+        trained["downstream"] = downstream(release, table, predict, holdout=holdout).to_json()
     answered = asdict(errors(release.answers, table, asked, release.schema, progress=progress))
     found = {"private": False, **answered}
     rows = release.rows_as_answers()
@@ -95,12 +101,7 @@ def evaluate(
 
         later = future_errors(release.answers, table, release.workload, asked_later, progress=progress)
         found["future"] = later.to_json()
-    if predict is not None:
-        from discreet.compare.downstream import downstream
-
-        progress.stage(f"training classifiers for {predict}")
-        found["downstream"] = downstream(release, table, predict, holdout=holdout).to_json()
-    return found
+    return found | trained
 
 
 def errors(

@@ -9,6 +9,7 @@ import pytest
 import discreet
 from discreet.apps import commands
 from discreet.apps.cli import main
+from discreet.compare import errors
 from discreet.compare.downstream import downstream, usual_target
 from discreet.data.domain import Domain
 from discreet.data.table import Table
@@ -50,13 +51,17 @@ def test_without_rows_held_out_a_quarter_is_for_testing(made: Release) -> None:
     assert "downstream" not in discreet.evaluate(made, table(4000, 1))
 
 
-def test_what_cannot_be_compared_is_refused(made: Release) -> None:
+def test_what_cannot_be_compared_is_refused(made: Release, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UnknownAttribute):
         downstream(made, table(4000, 1), "z")
     with pytest.raises(BadData, match="another schema"):
         downstream(made, table(4000, 1), "y", holdout=discreet.read(pa.table({"a": [0]}), schema={"a": 4}))
     with pytest.raises(BadSetting, match="say which attribute"):
         discreet.evaluate(made, table(4000, 1), holdout=table(10, 3))
+    with monkeypatch.context() as early:
+        early.setattr(errors, "errors", None)  # nothing is compared before it is refused
+        with pytest.raises(UnknownAttribute, match="colour"):
+            discreet.evaluate(made, table(4000, 1), predict="colour")
     bare = discreet.release(table(100, 1), "all:2", epsilon=1.0, mechanism="gaussian", seed=0)
     with pytest.raises(BadRelease, match="no synthetic rows"):
         downstream(bare, table(100, 1), "y")
@@ -101,6 +106,9 @@ def test_where_no_classifier_is_trained_unasked_it_is_said_why(
         assert "No classifier was trained: more than 3,999 rows" in capsys.readouterr().out
         assert main([*evaluate, "--predict", "y"]) == 0
         assert "predicts y" in capsys.readouterr().out
+        csv.write_csv(rows(500, 2), tmp_path / "later.csv")
+        assert main([*evaluate, "--holdout", str(tmp_path / "later.csv")]) == 2
+        assert "none is trained: more than 3,999 rows" in capsys.readouterr().err
     monkeypatch.setattr(commands, "find_spec", lambda _: None)
     assert main(evaluate) == 0
     assert "needs scikit-learn" in capsys.readouterr().out
