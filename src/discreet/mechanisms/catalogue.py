@@ -52,7 +52,11 @@ class Mechanism:
         for name, value in given.items():
             if name not in known:
                 listed = ", ".join(known) or "none"
-                raise BadSetting(f"{self.name} has no setting {name!r}; it has: {listed}.")
+                have = [
+                    one.name for one in catalogue().values() if name in {field.name for field in fields(one.settings)}
+                ]
+                others = f" Mechanisms that have {name}: {', '.join(have)}." if have else ""
+                raise BadSetting(f"{self.name} has no setting {name!r}; it has: {listed}.{others}")
             values[name] = _read(name, value, str(known[name].type)) if isinstance(value, str) else value
         return self.settings(**values)
 

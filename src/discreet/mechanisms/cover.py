@@ -51,8 +51,7 @@ def largest_order(workload: Workload, picks: int | None) -> int:
         workload: Public.
         picks: How many thresholds are measured together; None for all of them.
     """
-    widest = max(len(threshold.attributes) for threshold in workload)
-    fitting = (order for order in range(widest, 1, -1) if cells_at(workload, order, picks) <= MOST_CELLS)
+    fitting = (order for order in range(workload.widest, 1, -1) if cells_at(workload, order, picks) <= MOST_CELLS)
     return next(fitting, 1)
 
 

@@ -15,8 +15,9 @@ _EULER = 0.5772156649015329
 _FACTORS, _POWER = {"auto": 0.4, "rap": 0.48}, 0.73
 """Largest error by the noise on the largest marginals, both as fractions of the rows: factor * noise^power.
 
-Within a factor of two of what was found on ADULT, ADULT in bins, ADULT reduced and NLTCS at epsilon 0.1 and 1, and a
-quarter to a half of it on LOANS, where few of many cells hold most of the table."""
+Within a factor of two of what was found on ADULT, ADULT in bins, ADULT reduced and NLTCS at epsilon 0.1 and 1; on LOANS
+and SALARY, where few of many cells hold most of the table, errors were up to three times as large with `auto`, and more
+than four times with `rap` (`python -m benchmarks forecasts`)."""
 
 _ROOTS = {
     "rap-paper": 0.48,
@@ -32,7 +33,8 @@ _ROOTS = {
 """Largest error over the square root of that of `auto`. Mechanisms that look at a query or a pair at a time gain less
 from a larger budget; their ratio to `auto` itself is anything between 1.5 and 100. Geometric means over ADULT reduced
 at epsilon 1 (docs/family.md), NLTCS at epsilon 0.1 and 1, and for `rap-paper` ADULT (docs/benchmarks.md) and NLTCS;
-some had fewer rounds than usual. They lie within a factor of two or so of each; `aim`, on five tables, within three."""
+some had fewer rounds than usual. Most of what was found later lies within a factor of two, on LOANS and SALARY up to
+eight times as high (`mst` and `aim`), and with whole marginals down to a third; docs/plan.md has the ranges."""
 
 _LIKE = {"rap-search": "rap-paper", "gem-pub": "gem", "pmw-pub": "pep", "pep-pub": "pep"}
 """What was not measured is taken for what is most alike. A public table may help by any amount, or not at all."""

@@ -64,7 +64,7 @@ class Cost:
         cells: Numbers that are measured.
         bytes: Peak memory of the process.
         seconds: On the machine that the constants of `discreet.mechanisms.forecast` were measured on.
-        largest_error: Expected, as a fraction of the rows; at most 1.
+        largest_error: Expected, as a fraction of the rows; noise alone may exceed 1.
     """
 
     cells: int

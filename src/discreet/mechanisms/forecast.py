@@ -1,8 +1,8 @@
 """What each mechanism will take: cells, memory and time, from public facts.
 
 Every forecast writes down the work of a run (marginals times rows that are counted, cells times relaxed rows that are
-multiplied, rounds times queries that are scored) and multiplies it by constants. These were measured on two cores of a
-server, mostly on ADULT, in seconds of one core; `discreet.publish.planning` scales them to the machine at hand. On the
+multiplied, rounds times queries that are scored) and multiplies it by constants. These were measured on one core of two
+servers, on the tables of docs/plan.md; `discreet.publish.planning` scales them to the machine at hand. On the
 tables of `discreet experiment family` time and memory come out within a factor of two, but for what docs/plan.md lists.
 `python -m benchmarks plan` compares them with what happens.
 """
@@ -41,7 +41,7 @@ _MARGINAL, _ROW = 6e-4, 2e-8
 _PAIR = 12.0
 """Bytes of a cell that is not empty, in exact counts."""
 
-_DRAW, _REJECT, _PACK = 4e-8, 5e-7, 4e-7
+_DRAW, _REJECT, _PACK = 6e-8, 7e-7, 4e-7
 """Seconds to draw noise on a cell from a table, or by rejection, and to draw it and make a tile of it."""
 
 _FLOP, _TOUCH, _BIT = 2e-11, 4.4e-9, 5.6e-9
@@ -70,8 +70,8 @@ def gaussian(facts: Facts, priced: str = "jointly") -> Cost:
     listed = sum(sizes) if sum(sizes) <= MOST_CELLS else 0  # larger ones keep what stands out
     return Cost(
         sum(sizes),
-        BASE + _counts(facts, needed) + 8 * listed,
-        _counting(facts, needed) + _DRAW * listed + _certifying(facts, 2 * _DRAW * listed),
+        BASE + _counts(facts, needed) + 16 * listed,
+        _counting(facts, needed) + _DRAW * listed + _certifying(facts, 1.3 * _DRAW * listed),
         of_noise(zip(deviations, sizes, strict=True)),
     )
 
@@ -87,7 +87,7 @@ def residual_planner(facts: Facts) -> Cost:
     needed = facts.workload.marginals
     every = residual.residuals_of(facts.workload)
     cells = cells_of(facts.domain, every)
-    scoring = 8 * _DRAW * facts.workload.size
+    scoring = 5 * _DRAW * facts.workload.size
     return Cost(
         cells,
         BASE + _counts(facts, every) + 44 * cells,
@@ -130,7 +130,7 @@ def projected(facts: Facts, name: str) -> Cost:
     if picks is None:
         return _projected(facts, 1, facts.workload.size, settings, name)
     if settings.whole:
-        picks = cells_at(facts.workload, max(map(len, facts.workload.marginals)), picks)
+        picks = cells_at(facts.workload, facts.workload.widest, picks)
     return _projected(facts, settings.rounds, picks, settings, name)
 
 
@@ -151,7 +151,7 @@ def generated(facts: Facts, name: str) -> Cost:
     step = _TRAINED * 6 * _FLOP * weights * settings.rows
     cells = settings.rounds * settings.per_round
     if settings.whole:
-        cells = settings.rounds * cells_at(facts.workload, max(map(len, facts.workload.marginals)), settings.per_round)
+        cells = settings.rounds * cells_at(facts.workload, facts.workload.widest, settings.per_round)
         step += 8 * _FLOP * cells / 2 * settings.rows
     return Cost(
         cells,
@@ -180,7 +180,7 @@ def weighed(facts: Facts, name: str) -> Cost:
     cells = held
     moving = settings.rounds * 1e-4 * max(1, moved)  # single queries touch few rows
     if settings.whole:
-        cells = settings.rounds * cells_at(facts.workload, max(map(len, needed)), settings.per_round)
+        cells = settings.rounds * cells_at(facts.workload, facts.workload.widest, settings.per_round)
         moving = settings.rounds * max(1, moved) * held / 2 * _WEIGHT * support
     return Cost(
         cells,
@@ -200,14 +200,18 @@ def programmed(facts: Facts, name: str) -> Cost:
     else:
         rounds, asked = settings.rounds, settings.rounds * settings.per_round / 2
         solved = rounds * settings.samples
-    scoring = len(needed) * _MARGINAL + _DRAW * _occupied(facts, needed)
-    seconds = rounds * scoring + solved * (0.01 + 2e-4 * asked + 5e-6 * facts.domain.bits)
+    scoring = len(needed) * _MARGINAL + _ROW * _occupied(facts, needed)
+    seconds = rounds * scoring + solved * (_ASKED * asked + _CHOICE * facts.domain.bits)
     return Cost(
         0,
         BASE + _counts(facts, needed),
         _counting(facts, needed) + seconds + _certifying(facts, scoring),
         _beside_auto(facts, name),
     )
+
+
+_ASKED, _CHOICE = 6.5e-4, 2.7e-5
+"""Seconds that each query of an integer program adds to it, and each value that a row may have."""
 
 
 _SELECTED, _STEP, _SHAPE = 2e-3, 2e-3, 3.0
@@ -239,7 +243,7 @@ def of_aim(facts: Facts) -> Cost:
     """Rounds with a fit and every candidate looked at: three for each attribute or so, fewer for a small budget."""
     settings, domain = facts.settings, facts.domain
     rounds = round(3 * len(domain) * (facts.rows / facts.deviation / 5000) ** 0.3)
-    candidates = auto.needed(facts.workload, auto.Settings(order=max(map(len, facts.workload.marginals))))
+    candidates = auto.needed(facts.workload, auto.Settings(order=facts.workload.widest))
     cells = domain.bits + sum(sorted(facts.sizes(candidates))[:rounds])
     return Cost(
         cells,
@@ -319,7 +323,7 @@ def _projected(facts: Facts, rounds: int, picks: int, settings: rap.PaperSetting
     """The published recipe: `rounds` projections, of `picks` more queries each."""
     asked = rounds * picks
     bit, taken = (1.7 * _BIT, 0.45) if settings.transform == "softmax" else (_BIT, 0.7)  # most projections stop early
-    step = settings.rows * (bit * facts.domain.bits + 1e-10 * asked / 2 * max(map(len, facts.workload.marginals)))
+    step = settings.rows * (bit * facts.domain.bits + 1e-10 * asked / 2 * facts.workload.widest)
     shaped = Facts(facts.workload, facts.rows, facts.neighbours, facts.rho, settings)
     scoring = _scoring_relaxed(shaped)
     return Cost(

@@ -137,7 +137,7 @@ def _schedule(workload: Workload, settings: Settings) -> Schedule:
     return Schedule(
         settings.rounds,
         settings.per_round,
-        order=max(len(threshold.attributes) for threshold in workload) if settings.whole else None,
+        order=workload.widest if settings.whole else None,
         selection=alpha**2 / (alpha**2 + (1 - alpha) ** 2),
     )
 

@@ -124,7 +124,7 @@ def _published_schedule(workload: Workload, settings: PaperSettings) -> Schedule
     """Single queries, each at its own price; or the whole marginals that hold them (Liu et al. 2021, A.1)."""
     if not settings.whole:
         return Schedule(settings.rounds, picks_of(settings), priced="singly")
-    return Schedule(settings.rounds, picks_of(settings), order=max(map(len, workload.marginals)))
+    return Schedule(settings.rounds, picks_of(settings), order=workload.widest)
 
 
 def check(workload: Workload, settings: Settings | PaperSettings) -> None:
@@ -137,7 +137,7 @@ def check(workload: Workload, settings: Settings | PaperSettings) -> None:
     elif picks is None:
         require_measurable(workload.domain, workload.marginals)
     elif settings.whole:
-        require_cells(cells_at(workload, max(map(len, workload.marginals)), picks))
+        require_cells(cells_at(workload, workload.widest, picks))
 
 
 class _Softmax(Model):

@@ -124,7 +124,7 @@ def check_schedule(workload: Workload, settings: MwemSettings | PepSettings) -> 
     """The same where the rows are those of a public table, however large the domain."""
     require_picks(workload, _schedule(workload, settings))
     if settings.whole:
-        require_cells(cells_at(workload, _widest(workload), settings.per_round))
+        require_cells(cells_at(workload, workload.widest, settings.per_round))
 
 
 def _start(curator: Curator, job: Job) -> Distribution:
@@ -141,17 +141,13 @@ def _run(curator: Curator, job: Job, model: Model) -> Outcome:
 
 def _schedule(workload: Workload, settings: MwemSettings | PepSettings) -> Schedule:
     """Single queries, or the whole marginals that hold them."""
-    order = _widest(workload) if settings.whole else None
+    order = workload.widest if settings.whole else None
     return Schedule(settings.rounds, settings.per_round, order=order, again=_again(settings))
 
 
 def _again(settings: MwemSettings | PepSettings) -> bool:
     """Whether a query may be selected twice: a single damped step does not settle it."""
     return isinstance(settings, MwemSettings) and settings.passes == 0
-
-
-def _widest(workload: Workload) -> int:
-    return max(len(threshold.attributes) for threshold in workload)
 
 
 class _Weights(Model):

@@ -116,9 +116,8 @@ class _World:
 def _panel(release: Release) -> list[Threshold]:
     """Some thresholds of every kind up to one attribute more than the workload's widest, asked for or not."""
     domain, generator = release.domain, np.random.default_rng(0)
-    widest = max(len(threshold.attributes) for threshold in release.workload)
     chosen = []
-    for width in range(1, min(widest + 1, len(domain)) + 1):
+    for width in range(1, min(release.workload.widest + 1, len(domain)) + 1):
         sets = [names for names in _some(domain, width, generator) if domain.project(names).size <= _LARGEST]
         chosen += [Threshold(names, r) for names in sets[:_PANEL] for r in range(1, width + 1)]
     return chosen

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from discreet.models.residuals import ResidualCounts
 from discreet.privacy.measurement import Measurement
 from discreet.privacy.noise import DiscreteGaussian, quantile
+from discreet.publish.certificate import CONFIDENCE
 from discreet.queries.threshold import Attributes, Threshold, at_cells
 
 if TYPE_CHECKING:
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-CONFIDENCE = Fraction(95, 100)
 KINDS = ("measured", "certified", "estimated", "unknown")
+_MEASURED, _CERTIFIED, _ESTIMATED, _UNKNOWN = range(len(KINDS))
 _CLEARLY = 3.0
 """Deviations of the certificate's noise by which its interval must be the narrower."""
 
@@ -95,21 +96,21 @@ class Intervals:
             estimates: Their published answers, as fractions.
         """
         count = len(cells)
-        bars = Bars(np.zeros(count), np.ones(count), np.full(count, KINDS.index("unknown"), np.int8))
+        bars = Bars(np.zeros(count), np.ones(count), np.full(count, _UNKNOWN, np.int8))
         spread = self._release.spread
         if spread is not None:
             reach = spread.reach(threshold, estimates)
-            bars = Bars(np.maximum(0, estimates - reach), estimates + reach, np.full(count, 2, np.int8))
+            bars = Bars(np.maximum(0, estimates - reach), estimates + reach, np.full(count, _ESTIMATED, np.int8))
         if self._release.certificate is not None and threshold in self._asked:
             bound, doubt = self._release.certificate.bound, _CLEARLY * self._release.certificate.sigma / self._total
-            bars = Bars(np.maximum(0, estimates - bound), estimates + bound, np.full(count, 1, np.int8))
+            bars = Bars(np.maximum(0, estimates - bound), estimates + bound, np.full(count, _CERTIFIED, np.int8))
             narrow = np.full(count, bound + doubt)
         else:
             narrow = np.full(count, np.inf)  # what is measured is better than what is guessed
         for which, low, high in self._measured(threshold, cells):
             taken = which[high - low <= 2 * narrow[which]]
             kept = np.isin(which, taken)
-            bars.low[taken], bars.high[taken], bars.kind[taken] = low[kept], high[kept], 0
+            bars.low[taken], bars.high[taken], bars.kind[taken] = low[kept], high[kept], _MEASURED
         return bars
 
     def needs_estimate(self, threshold: Threshold, cells: Ints) -> bool:

@@ -35,7 +35,7 @@ def answer_table(release: Release, workload: Workload) -> pa.Table:
 def answer_batches(release: Release, workload: Workload) -> Iterator[pa.Table]:
     """The same, threshold by threshold."""
     intervals = Intervals(release)
-    width = max(len(threshold.attributes) for threshold in workload)
+    width = workload.widest
     for threshold in workload:
         estimates = fractions(release.answers, threshold)
         cells = np.arange(len(estimates))

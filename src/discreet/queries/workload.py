@@ -71,6 +71,11 @@ class Workload:
         return sum(threshold.cells(self.domain) for threshold in self.thresholds)
 
     @cached_property
+    def widest(self) -> int:
+        """Most attributes of a threshold, and so of a marginal."""
+        return max(len(threshold.attributes) for threshold in self.thresholds)
+
+    @cached_property
     def marginals(self) -> dict[Attributes, float]:
         """The marginals that every query can be derived from, each once, with the largest weight asked of it.
 
