@@ -13,7 +13,8 @@ import pytest
 
 from discreet.data import population
 from discreet.data.table import read
-from discreet.experiments import runner
+from discreet.experiments import beside, record, runner
+from discreet.experiments.chart import mean, where
 from discreet.experiments.record import RESULTS
 from discreet.mechanisms.catalogue import catalogue
 from tests.docs import reproduction
@@ -50,6 +51,40 @@ def test_the_page_of_findings_is_current(tmp_path: Path) -> None:
         runner.report(tmp_path / name, name=name)
         made = {path.name: path.read_text(encoding="utf-8") for path in (tmp_path / name).iterdir()}
         assert made == {path.name: path.read_text(encoding="utf-8") for path in committed.iterdir()}, "run `make docs`"
+
+
+_TABLES = {
+    "nltcs": "NLTCS",
+    "adult-reduced": "ADULT reduced",
+    "adult-binned": "ADULT in bins",
+    "adult": "ADULT",
+    "loans": "LOANS",
+    "acs-2019-excerpts": "ACS",
+    "salary-coded": "SALARY",
+}
+
+
+def test_what_the_docs_say_of_the_family_is_what_was_found() -> None:
+    """Where `auto` stands, line by line, and some of the errors."""
+    rows = record.rows(record.load(ROOT / "docs" / "reproduction" / "family" / RESULTS))
+    found = beside.standing(rows, "`auto`", ("max_error", "mean_error", "mean_tvd"), "dataset", "workload", "epsilon")
+    told = (ROOT / "docs" / "auto.md").read_text(encoding="utf-8")
+    for dataset, workload, epsilon in dict.fromkeys(one.where for one in found):
+        here = where(rows, dataset=dataset, workload=workload, epsilon=epsilon)
+        seeds = len(beside.named(here)["`auto`"])
+        ratios = [f"{one.ratio:.2f} ({one.best})" for one in found if one.where == (dataset, workload, epsilon)]
+        line = f"| {' | '.join([_TABLES[dataset], workload, f'{epsilon:g}', str(seeds), *ratios])} |"
+        assert line in told, f"{line} is not in docs/auto.md"
+    least = sum(one.ratio <= 1 for one in found)
+    assert f"**{least} of {len(found)} figures are the least of all ({least / len(found):.0%})**" in told
+    (head, row) = re.findall(
+        r"\n(\| `auto` \| `rap` .*)\n\|[-|]+\n(\| .*)\n", (ROOT / "docs" / "family.md").read_text()
+    )[0]
+    here = beside.named(where(rows, dataset="adult-reduced", epsilon=1.0))
+    for title, figures in zip(head.strip("| ").split(" | "), row.strip("| ").split(" | "), strict=True):
+        full = {"`residual-planner`, largest": "`residual-planner`, least largest"}.get(title, title)
+        cells = here[full.replace(", whole", ", whole marginals")]
+        assert figures == f"{mean(cells, 'max_error'):.4f}, {mean(cells, 'mean_tvd'):.3f}", title
 
 
 def test_links_lead_somewhere() -> None:

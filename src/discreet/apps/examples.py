@@ -64,7 +64,9 @@ examples:
   discreet experiment drift --data data --seeds 5 --out drift --resume
   discreet experiment drift --out drift --report-only
 
-The data folder holds adult.csv, adult-domain.json, loans.csv and loans-domain.json. On two cores the quick grid takes
+The data folder holds the tables that an experiment names, NAME.csv or NAME.parquet beside NAME-domain.json: adult for
+most; loans, adult-binned, adult-reduced and nltcs for family, adult-reduced and nltcs for intervals, and the excerpts of
+the American Community Survey for public. On two cores the quick grid takes
 minutes and the usual one an hour or two; the papers' whole grid (--full) was made for GPUs and takes weeks and more.
 Ctrl-C is safe: go on with --resume.
 """

@@ -224,7 +224,7 @@ def _close(said: str, what: str, share: Share | None) -> Finding:
 
 def _certified(rows: Sequence[Row]) -> Finding:
     """Whether certificates hold; all mechanisms together, since theirs are made in the same way."""
-    said = "The certificate's bound holds for every query of the workload at once in at least 95 % of releases."
+    said = "The certificate's bound holds for every query of the workload at once, in 95 % of releases as it says."
     share = _share(rows, "certified")
     if share is None:
         return Finding(said, "Not run.", UNDECIDED, "There are too few releases.", "We")
