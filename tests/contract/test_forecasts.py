@@ -57,10 +57,12 @@ def test_more_cells_take_more(name: str) -> None:
 def test_more_rows_take_more_and_err_less(name: str) -> None:
     few, many = forecast(name, rows=1000), forecast(name, rows=1_000_000)
     assert many.bytes >= few.bytes
-    assert many.seconds >= few.seconds
     assert many.largest_error <= few.largest_error
-    if name != "all-zero":
+    if name.startswith("gem"):  # trainings end sooner where there is less noise
+        assert many.seconds < few.seconds
+    elif name != "all-zero":
         assert many.seconds > few.seconds
+    if name != "all-zero":
         assert many.largest_error < few.largest_error
 
 

@@ -80,10 +80,10 @@ def test_what_the_docs_say_of_the_family_is_what_was_found() -> None:
     (head, row) = re.findall(
         r"\n(\| `auto` \| `rap` .*)\n\|[-|]+\n(\| .*)\n", (ROOT / "docs" / "family.md").read_text()
     )[0]
-    here = beside.named(where(rows, dataset="adult-reduced", epsilon=1.0))
+    ran = beside.named(where(rows, dataset="adult-reduced", epsilon=1.0))
     for title, figures in zip(head.strip("| ").split(" | "), row.strip("| ").split(" | "), strict=True):
         full = {"`residual-planner`, largest": "`residual-planner`, least largest"}.get(title, title)
-        cells = here[full.replace(", whole", ", whole marginals")]
+        cells = ran[full.replace(", whole", ", whole marginals")]
         assert figures == f"{mean(cells, 'max_error'):.4f}, {mean(cells, 'mean_tvd'):.3f}", title
 
 

@@ -301,7 +301,11 @@ def _experiment(commands: Commands[_Parser]) -> None:
     parser.set_defaults(size="default")
     parser.add_argument("--seeds", type=int, metavar="N", help="repetitions (2; 5 if full)")
     parser.add_argument(
-        "--dataset", action="append", default=[], metavar="NAME", help="run on this table instead (again for more tables)"
+        "--dataset",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="run on this table instead (again for more tables)",
     )
     parser.add_argument("--out", metavar="DIR", help="folder to write (experiment-NAME)")
     parser.add_argument("--resume", action="store_true", help="go on with a run of the same grid in that folder")

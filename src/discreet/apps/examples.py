@@ -65,8 +65,7 @@ examples:
   discreet experiment drift --out drift --report-only
 
 The data folder holds the tables that an experiment names, NAME.csv or NAME.parquet beside NAME-domain.json: adult for
-most; loans, adult-binned, adult-reduced and nltcs for family, adult-reduced and nltcs for intervals, and the excerpts of
-the American Community Survey for public. On two cores the quick grid takes
-minutes and the usual one an hour or two; the papers' whole grid (--full) was made for GPUs and takes weeks and more.
-Ctrl-C is safe: go on with --resume.
+most; for family also loans, adult-binned, adult-reduced and nltcs; the last two for intervals; for public, excerpts of
+the American Community Survey. On two cores the quick grid takes minutes and the usual one an hour or two; the papers'
+whole grid (--full) was made for GPUs and takes weeks and more. Ctrl-C is safe: go on with --resume.
 """

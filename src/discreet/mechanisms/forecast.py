@@ -148,25 +148,31 @@ def generated(facts: Facts, name: str) -> Cost:
     settings = facts.settings
     widths = [settings.inputs, *settings.layers]
     weights = sum(sum(widths[:at]) * widths[at] for at in range(1, len(widths))) + sum(widths) * facts.domain.bits
-    step = _TRAINED * 6 * _FLOP * weights * settings.rows
     cells = settings.rounds * settings.per_round
+    step = 6 * _FLOP * weights * settings.rows
+    learned = settings.learning * step if facts.public else 0.0
     if settings.whole:
-        cells = settings.rounds * cells_at(facts.workload, facts.workload.widest, settings.per_round)
-        step += 8 * _FLOP * cells / 2 * settings.rows
+        shapes = facts.shapes(facts.workload.marginals)
+        lines = cells * sum(prod(shape) // max(shape) for shape in shapes) // len(shapes)
+        cells = cells * sum(map(prod, shapes)) // len(shapes)
+        step += (8 * _FLOP * cells + 4 * _TOUCH * lines) / 2 * settings.rows
+        taken = 0.75
+    else:
+        taken = min(1.0, 0.1 + 60 * facts.deviation / facts.rows)  # answers that noise moved far are not reached soon
     return Cost(
         cells,
-        COMPILED + 0.4e9 + 40 * weights + 38 * cells + _counts(facts, facts.workload.marginals),
+        COMPILED
+        + (0.65e9 if settings.whole else 0.4e9)
+        + 40 * weights
+        + 38 * cells
+        + _counts(facts, facts.workload.marginals),
         _counting(facts, facts.workload.marginals)
-        + settings.rounds * (_scoring_relaxed(facts) + settings.steps * step)
-        + (settings.learning * step / _TRAINED if facts.public else 0)
+        + settings.rounds * (_scoring_relaxed(facts) + taken * settings.steps * step)
+        + learned
         + 2 * _COMPILING
         + _certifying(facts, _scoring_relaxed(facts)),
         _beside_auto(facts, name),
     )
-
-
-_TRAINED = 0.25
-"""Share of the steps of a training that are taken before the answers are close enough."""
 
 
 def weighed(facts: Facts, name: str) -> Cost:
@@ -319,10 +325,16 @@ def _steps(facts: Facts, precision: float) -> float:
     return min(float(facts.settings.max_steps), 40 + precision * facts.rows / facts.deviation)
 
 
+_HELD = {"box": 80, "sparsemax": 200, "softmax": 260}
+"""Bytes for each entry of the rows in a projection, by what keeps them distributions."""
+
+
 def _projected(facts: Facts, rounds: int, picks: int, settings: rap.PaperSettings, name: str) -> Cost:
     """The published recipe: `rounds` projections, of `picks` more queries each."""
     asked = rounds * picks
-    bit, taken = (1.7 * _BIT, 0.45) if settings.transform == "softmax" else (_BIT, 0.7)  # most projections stop early
+    bit, taken = _BIT, 0.7  # most projections stop early, softmax's the earlier the more noise there is
+    if settings.transform == "softmax":
+        bit, taken = 1.7 * _BIT, min(1.0, 0.35 * (facts.rows / facts.deviation / 600) ** 0.28)
     step = settings.rows * (bit * facts.domain.bits + 1e-10 * asked / 2 * facts.workload.widest)
     shaped = Facts(facts.workload, facts.rows, facts.neighbours, facts.rho, settings)
     scoring = _scoring_relaxed(shaped)
@@ -330,7 +342,7 @@ def _projected(facts: Facts, rounds: int, picks: int, settings: rap.PaperSetting
         asked,
         COMPILED
         + 0.15e9
-        + (40 * facts.domain.bits + 16 * asked) * settings.rows
+        + (_HELD[settings.transform] * facts.domain.bits + 16 * asked) * settings.rows
         + _counts(facts, facts.workload.marginals),
         _counting(facts, facts.workload.marginals)
         + rounds * (scoring + taken * settings.steps * step)
