@@ -25,7 +25,7 @@ _FIGURES = {
     "memory": ("bytes", "peak"),
     "largest error": ("largest_error", "max_error"),
 }
-_SETTINGS: tuple[str, ...] = ("passes", "whole", "rounds", "objective", "transform")
+_SETTINGS: tuple[str, ...] = ("passes", "whole", "rounds", "objective", "transform", "perturb")
 _LEAST_SECONDS = 1.0
 _WITHIN = 2.0
 

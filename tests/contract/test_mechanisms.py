@@ -59,6 +59,7 @@ VARIANTS |= {
 VARIANTS["rap-softmax whole"] = ("rap-softmax", {**FAST["rap-softmax"], "settings": {"steps": 60, "whole": True}})
 VARIANTS["gem whole"] = ("gem", {**GEM, "rounds": 2, "settings": {**GEM["settings"], "whole": True, "resample": True}})
 VARIANTS["mwem past"] = ("mwem", {"rounds": 8, "per_round": 6, "settings": {"passes": 20}})
+VARIANTS["fem separator"] = ("fem", {"rounds": 10, "settings": {"samples": 4, "perturb": "laplace"}})
 VARIANTS["residual-planner largest"] = ("residual-planner", {"settings": {"objective": "largest"}})
 EVERY = {name: (name, settings) for name, settings in FAST.items()} | VARIANTS
 TABLE_ROWS = 1500

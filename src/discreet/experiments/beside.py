@@ -67,6 +67,7 @@ def name(row: Row) -> str:
     told = [row["public"]] if row.get("public") else []
     told += [f"which lacks {row['lacks'].replace(',', ' and ')}"] if row.get("lacks") else []
     told += ["in a box"] if row.get("transform") == "box" else []
+    told += ["separator"] if row.get("perturb") == "laplace" else []
     told += [f"{row['passes']} passes"] if row.get("passes") else []
     told += ["whole marginals"] if row.get("whole") else []
     told += ["least largest"] if row.get("objective") else []

@@ -35,6 +35,7 @@ _MECHANISMS: tuple[Setting, ...] = (
     {"mechanism": "pep", "whole": True, "rounds": 30},
     {"mechanism": "dualquery"},
     {"mechanism": "fem"},
+    {"mechanism": "fem", "perturb": "laplace"},
     {"mechanism": "rap-paper"},
     {"mechanism": "rap-paper", "transform": "box"},
     {"mechanism": "rap-softmax"},

@@ -12,7 +12,8 @@ uniformly, for nothing. Where there would be more rounds than `rounds`, more que
 
 FEM plays follow-the-perturbed-leader: each round draws one query by the error of the last rows, and the next
 `samples` rows match most of all queries drawn so far, each with fresh exponential noise on every value. A round costs
-rho / T.
+rho / T. sepFEM (`perturb=laplace`) has Laplace noise on the queries of a separator set, such that any two rows differ
+in one of them: here those about a single value, so that it too is noise on every value.
 
 References: Gaboardi et al. (2014), "Dual Query: practical private query release for high dimensional data"; Vietri et
 al. (2020), "New oracle-efficient algorithms for private synthetic data release"; Liu, Vietri, Wu (2021), appendix A.2.
@@ -87,18 +88,27 @@ class FemSettings:
         rounds: T.
         per_round: K, queries drawn in each round.
         samples: s, rows made in each round.
-        noise: Mean of the exponential noise, in queries.
+        noise: Scale of the noise on values, in queries; the mean of exponential noise.
+        perturb: exponential, or laplace for sepFEM.
     """
 
     rounds: int = 50
     per_round: int = 1
     samples: int = 20
     noise: float = 2.0
+    perturb: str = "exponential"
 
     def __post_init__(self) -> None:
         for name in ("rounds", "per_round", "samples"):
             _check.whole(name, getattr(self, name))
         _check.positive("noise", self.noise)
+        _check.one_of("perturb", self.perturb, ("exponential", "laplace"))
+
+    def perturbation(self, draws: np.random.Generator, bits: int) -> np.ndarray:
+        """What is added to the weight of each value; public noise, which protects nobody."""
+        return (
+            draws.laplace(0.0, self.noise, bits) if self.perturb == "laplace" else -draws.exponential(self.noise, bits)
+        )
 
 
 def check(_: Workload, settings: DualQuerySettings | FemSettings) -> None:
@@ -144,8 +154,7 @@ def run_fem(curator: Curator, job: Job) -> Outcome:
         )
         wanted = _tally(drawn)
         latest = [
-            oracle.best(wanted, -noise.exponential(settings.noise, curator.domain.bits))
-            for _ in range(settings.samples)
+            oracle.best(wanted, settings.perturbation(noise, curator.domain.bits)) for _ in range(settings.samples)
         ]
         rows += latest
     return _outcome(curator, rows, oracle)
