@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations
-from math import log, prod, sqrt
+from math import exp, log, prod, sqrt
 
 from discreet.mechanisms import answering, auto, rap, residual, search
 from discreet.mechanisms.cover import cells_at, cells_of, cover
@@ -223,8 +223,8 @@ _ASKED, _CHOICE = 6.5e-4, 2.7e-5
 _SELECTED, _STEP, _SHAPE = 2e-3, 2e-3, 3.0
 """Seconds to project a graphical model onto a marginal, of a step of its fit, and to compile it."""
 
-_CLIQUE = 4e-8
-"""Seconds of a cell of its marginals in a step."""
+_CLIQUE, _GROWN = 4e-8, 1.5e-4
+"""Seconds that a cell of its marginals adds to a step, and that a marginal does where they overlap."""
 
 
 def of_mst(facts: Facts) -> Cost:
@@ -246,16 +246,17 @@ def of_mst(facts: Facts) -> Cost:
 
 
 def of_aim(facts: Facts) -> Cost:
-    """Rounds with a fit and every candidate looked at: three for each attribute or so, fewer for a small budget."""
+    """Rounds with a fit and every candidate looked at: more of them with many small attributes and little noise."""
     settings, domain = facts.settings, facts.domain
-    rounds = round(3 * len(domain) * (facts.rows / facts.deviation / 5000) ** 0.3)
+    usual = exp(sum(map(log, domain.sizes)) / len(domain))
+    rounds = round(8.4 * sqrt(len(domain)) * (facts.rows / facts.deviation / 1000) ** 0.27 / usual**0.25)
     candidates = auto.needed(facts.workload, auto.Settings(order=facts.workload.widest))
     cells = domain.bits + sum(sorted(facts.sizes(candidates))[:rounds])
     return Cost(
         cells,
         COMPILED + 0.6e9 + 16 * settings.draws * len(domain) + 8e6 * settings.megabytes,
         _counting(facts, candidates)
-        + rounds * (len(candidates) * _SELECTED + _SHAPE + settings.steps * _STEP)
+        + rounds * (len(candidates) * _SELECTED + _SHAPE + settings.steps * _GROWN * rounds)
         + _certifying(facts, _scoring_rows(facts, settings.draws)),
         _beside_auto(facts, "aim"),
     )
@@ -334,7 +335,7 @@ def _projected(facts: Facts, rounds: int, picks: int, settings: rap.PaperSetting
     asked = rounds * picks
     bit, taken = _BIT, 0.7  # most projections stop early, softmax's the earlier the more noise there is
     if settings.transform == "softmax":
-        bit, taken = 1.7 * _BIT, min(1.0, 0.35 * (facts.rows / facts.deviation / 600) ** 0.28)
+        bit, taken = 1.7 * _BIT, min(1.0, 0.33 * (facts.rows / facts.deviation / 600) ** 0.28)
     step = settings.rows * (bit * facts.domain.bits + 1e-10 * asked / 2 * facts.workload.widest)
     shaped = Facts(facts.workload, facts.rows, facts.neighbours, facts.rho, settings)
     scoring = _scoring_relaxed(shaped)
