@@ -249,7 +249,7 @@ def of_aim(facts: Facts) -> Cost:
     """Rounds with a fit and every candidate looked at: more of them with many small attributes and little noise."""
     settings, domain = facts.settings, facts.domain
     usual = exp(sum(map(log, domain.sizes)) / len(domain))
-    rounds = round(8.4 * sqrt(len(domain)) * (facts.rows / facts.deviation / 1000) ** 0.27 / usual**0.25)
+    rounds = max(1, round(8.4 * sqrt(len(domain)) * (facts.rows / facts.deviation / 1000) ** 0.27 / usual**0.25))
     candidates = auto.needed(facts.workload, auto.Settings(order=facts.workload.widest))
     cells = domain.bits + sum(sorted(facts.sizes(candidates))[:rounds])
     return Cost(

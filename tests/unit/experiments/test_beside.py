@@ -47,8 +47,8 @@ def test_it_is_counted_against_all_and_against_what_others_published() -> None:
         row("rap", 0.2, epsilon=0.1),
     ]
     told = family.EXPERIMENT.tables(rows)["`auto` over the best other"].splitlines()
-    assert "| of all mechanisms | 3 of 6 | 1 of 2 | 1 of 2 | 1 of 2 | 2.00 |" in told
-    assert "| but for `rap` | 3 of 3 | 1 of 1 | 1 of 1 | 1 of 1 | 0.50 |" in told
+    assert "| of all mechanisms | 3 of 6 | 1 of 2 | 1 of 2 | 1 of 2 | 1 of 2 | 2.00 |" in told
+    assert "| but for `rap` | 3 of 3 | 1 of 1 | 1 of 1 | 1 of 1 | 1 of 1 | 0.50 |" in told
     alone = [one for one in rows if one["mechanism"] != "gem"]
     assert "but for `rap`" not in family.EXPERIMENT.tables(alone)["`auto` over the best other"]
 
