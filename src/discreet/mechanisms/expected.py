@@ -33,8 +33,8 @@ _ROOTS = {
 """Largest error over the square root of that of `auto`. Mechanisms that look at a query or a pair at a time gain less
 from a larger budget; their ratio to `auto` itself is anything between 1.5 and 100. Geometric means over ADULT reduced
 at epsilon 1 (docs/family.md), NLTCS at epsilon 0.1 and 1, and for `rap-paper` ADULT (docs/benchmarks.md) and NLTCS;
-some had fewer rounds than usual. Most of what was found later lies within a factor of two, on LOANS and SALARY up to
-eight times as high (`mst` and `aim`), and with whole marginals down to a third; docs/plan.md has the ranges."""
+some had fewer rounds than usual. Most of what was found later lies within a factor of two, on LOANS and SALARY several
+times as high, and with whole marginals down to a third; docs/plan.md has the ranges."""
 
 _LIKE = {"rap-search": "rap-paper", "gem-pub": "gem", "pmw-pub": "pep", "pep-pub": "pep"}
 """What was not measured is taken for what is most alike. A public table may help by any amount, or not at all."""
