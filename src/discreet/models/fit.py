@@ -8,6 +8,10 @@ two noises cancel in the average of the halves, so nothing is lost in the answer
 the squared distance between the model's answers and the truth, up to a constant, and the fit stops once it no longer
 falls. All of this is post-processing.
 
+Where there is little noise, steps may be too long: rows swing from side to side, and the risk rises for that reason.
+Then so does the distance to what the rows are fitted to, which otherwise always falls, and the fit goes back to the
+average where it was least and on from there with half the steps.
+
 References: Aydore et al. (2021) for relaxed rows; Neufeld et al. (2024), "Data thinning for convolution-closed
 distributions", and Oliveira et al. (2021), "Unbiased risk estimation in the normal means problem via coupled
 bootstrap techniques", for the estimate; Shamir, Zhang (2013) for the average.
@@ -100,6 +104,12 @@ _STRETCH = 8
 _ALWAYS = 32
 """Heavy tiles of a width that are in every batch, however small it is; more if single attributes are in more."""
 
+_SWINGS = 1.05
+"""Steps are halved when the loss of an average is above the least one by this factor."""
+
+_MOST_HALVED = 8
+"""How often at most."""
+
 _LEAST = 1e-30
 """Probabilities below this are taken for this, where logits are needed."""
 
@@ -145,22 +155,35 @@ def fit(
     stress = jnp.float32(1 / (settings.emphasis * least) if settings.emphasis else 0)
     first = jnp.array(logits) if settings.averaged == "logits" else probabilities(domain, logits)
     state = _State(jnp.array(logits), jnp.zeros_like(logits), first, jnp.float32(0))
-    done, check, kept = 0, 0, _Kept(settings)
+    done, check, halved, resumed, kept = 0, 0, 0, 0, _Kept(settings)
     progress.stage("fit", settings.max_steps)
     while True:
         if done >= check:
-            risks = np.concatenate(_risk(domain, settings, state, packed.buckets)).astype(np.float64)
-            kept.add(done, risks, jnp.array(state.average))
+            judged = _judged(domain, settings, state, packed.buckets)
+            risks, losses = (np.concatenate(each).astype(np.float64) for each in zip(*judged, strict=True))
+            if losses.sum() > _SWINGS * kept.least_loss and halved < _MOST_HALVED:
+                back = jnp.array(_logits(settings, kept.closest))
+                state = _State(back, jnp.zeros_like(logits), jnp.array(kept.closest), state.step)
+                halved, resumed = halved + 1, done
+            else:
+                kept.add(done, risks, float(losses.sum()), jnp.array(state.average))
             progress.fitted(float(risks.sum()), partial(_rows, domain, settings, kept.newest))
             check = done + max(_STRETCH, done // 16)
-            if done >= settings.max_steps or done >= settings.beyond(kept.best) + 4 * _STRETCH:
+            if done >= settings.max_steps or done >= max(resumed, settings.beyond(kept.best)) + 4 * _STRETCH:
                 break
         taken = batches.take(), batches.scales
-        state = _stretch(domain, settings, widest, state, packed.buckets, *taken, load, kernels, stress)
+        state = _stretch(
+            domain, settings, widest, state, packed.buckets, *taken, load, kernels, stress, jnp.float32(0.5**halved)
+        )
         done += _STRETCH
         progress.step(done, f"least risk at {kept.best}")
-    answer = kept.answer if settings.averaged == "logits" else jnp.log(jnp.maximum(kept.answer, _LEAST))
-    return answer, {"steps": done, "least_risk_at": kept.best, "answered_at": kept.answered}
+    steps = {"steps": done, "least_risk_at": kept.best, "answered_at": kept.answered}
+    return _logits(settings, kept.answer), steps | ({"halved": halved} if halved else {})
+
+
+def _logits(settings: FitSettings, average: jax.Array) -> jax.Array:
+    """The logits that an average stands for."""
+    return average if settings.averaged == "logits" else jnp.log(jnp.maximum(average, _LEAST))
 
 
 def _rows(domain: Domain, settings: FitSettings, average: jax.Array) -> jax.Array:
@@ -180,11 +203,14 @@ class _Kept:
     def __init__(self, settings: FitSettings) -> None:
         self._settings = settings
         self._entries: list[tuple[int, NDArray[np.float64], jax.Array]] = []
+        self.least_loss = inf
         self.best = 0
         self._least: NDArray[np.float64] = np.zeros(0)
 
-    def add(self, step: int, risks: NDArray[np.float64], average: jax.Array) -> None:
+    def add(self, step: int, risks: NDArray[np.float64], loss: float, average: jax.Array) -> None:
         """One more, with its risk in every tile; those that are out of the question are forgotten."""
+        if loss < self.least_loss:
+            self.least_loss, self.closest = loss, average
         if not self._entries or risks.sum() < self._least.sum():
             self.best, self._least = step, risks
             self._entries = [entry for entry in self._entries if self._close(entry[1])]
@@ -285,6 +311,7 @@ def _stretch(
     load: jax.Array,
     kernels: dict[str, jax.Array],
     stress: jax.Array,
+    pace: jax.Array,
 ) -> _State:
     """A few steps of mirror descent with momentum."""
 
@@ -302,7 +329,7 @@ def _stretch(
             centred = block - jnp.sum(block * x[first : first + size], axis=0)
             moves.append(kernels[name] @ centred if name in kernels else centred)
         velocity = settings.momentum * state.velocity + (1 - settings.momentum) * jnp.concatenate(moves)
-        logits = state.logits - settings.step * hurry / widest * velocity
+        logits = state.logits - pace * (settings.step * hurry / widest) * velocity
         number = state.step + 1
         weight = (settings.averaging + 1) / (number + settings.averaging)
         iterate = logits if settings.averaged == "logits" else probabilities(domain, logits)
@@ -312,14 +339,21 @@ def _stretch(
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def _risk(domain: Domain, settings: FitSettings, state: _State, buckets: list[Bucket]) -> list[jax.Array]:
-    """Per tile: an unbiased estimate of the weighted |q - p|^2 - |p|^2, q the average answer and p the truth."""
+def _judged(
+    domain: Domain, settings: FitSettings, state: _State, buckets: list[Bucket]
+) -> list[tuple[jax.Array, jax.Array]]:
+    """Per tile, with q the average answer and p the truth: an unbiased estimate of the weighted |q - p|^2 - |p|^2.
+
+    And the weighted squared distance of each half to what it is fitted to, summed over both.
+    """
     x = tiles.with_constants(_rows(domain, settings, state.average))
 
-    def body(_: None, bucket: Bucket) -> tuple[None, jax.Array]:
+    def body(_: None, bucket: Bucket) -> tuple[None, tuple[jax.Array, jax.Array]]:
         one, other = tiles.answers(x, bucket.left, bucket.column, GROUPS)
         q = (one + other) / 2
         terms = q * q - 2 * q * bucket.y + (one - other) * bucket.z / settings.thinning
-        return None, jnp.sum(terms * bucket.weight[:, None])
+        first, second = (shift * bucket.z for shift in settings.shifts)
+        left = (one - bucket.y - first) ** 2 + (other - bucket.y - second) ** 2
+        return None, (jnp.sum(terms * bucket.weight[:, None]), jnp.sum(left * bucket.weight[:, None]))
 
     return [jax.lax.scan(body, None, bucket)[1] for bucket in buckets]

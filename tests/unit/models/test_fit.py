@@ -168,7 +168,7 @@ def test_the_answer_lies_beyond_the_first_that_is_not_clearly_worse_and_further_
     noise = np.random.default_rng(0).normal(0, 0.1, 100)
     for at in range(40):
         risks = noise + (1.0 if at < 20 else 0.0)  # clearly better from step 400 on, and then the same
-        kept.add(20 * at, risks, jnp.full(1, 20 * at))
+        kept.add(20 * at, risks, 1.0, jnp.full(1, 20 * at))
     assert kept.best == 400
     assert kept.answered == 520  # half way to 800, so half of the 0.6
     assert float(kept.answer[0]) == 520
@@ -190,15 +190,18 @@ def test_steps_and_the_emphasis_on_large_residuals_grow_alike() -> None:
         batches = fit._Batches(packed, settings, 0)
         state = fit._State(jnp.array(begun), jnp.array(begun), jnp.array(begun), jnp.float32(100))
         taken = batches.take(), batches.scales, fit._load(DOMAIN, found), fit._kernels(found, settings)
-        return np.asarray(fit._stretch(DOMAIN, settings, 4, state, packed.buckets, *taken, jnp.float32(stress)).logits)
+        return np.asarray(
+            fit._stretch(DOMAIN, settings, 4, state, packed.buckets, *taken, jnp.float32(stress), jnp.float32(1)).logits
+        )
 
     hurried = moved(FitSettings(step=10.0, growth=0.01, hurry=100.0), 3.0)
     assert np.allclose(hurried, moved(FitSettings(step=20.0), 3.0 * 2**0.5), atol=1e-5)
     assert not np.allclose(hurried, moved(FitSettings(step=20.0), 3.0), atol=1e-3)
 
 
-def test_averages_of_probabilities_are_those_of_the_iterates() -> None:
+def test_averages_of_probabilities_are_those_of_the_iterates(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two steps of any size: the average must lie between the rows, not between their logits."""
+    monkeypatch.setattr(fit, "_MOST_HALVED", 0)
     found = targets(measured(), total=300, seed=0)
     begun = start.even(DOMAIN, 20, FitSettings(), 0)
     rows: dict[str, list[np.ndarray]] = {}
@@ -269,6 +272,30 @@ def test_the_fit_stops_and_beats_its_measurements() -> None:
     product = (x[0:5][:, None, None] * x[5:7][None, :, None] * x[7:14][None, None, :]).mean(axis=3).reshape(-1)
     fitted = np.abs(product * 2000 - truth[0]).mean()
     assert fitted < 0.5 * np.abs(noisy[0].counts - truth[0]).mean()
+
+
+def test_steps_that_are_too_long_are_halved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that swing from side to side would end the fit far from numbers that have next to no noise."""
+    table = random_table(2000, domain=DOMAIN)
+    sets = [("a", "b"), ("b", "c"), ("a", "c")]
+    truth = [brute_force(table, names, 2) for names in sets]
+    exact = [whole(names, counts, Fraction(1, 100)) for names, counts in zip(sets, truth, strict=True)]
+    found = targets(exact, total=2000, seed=0)
+
+    def largest_error(step: float, averaged: str) -> tuple[float, dict[str, int]]:
+        settings = FitSettings(step=step, emphasis=5.0, averaged=averaged)
+        begun = start.even(DOMAIN, 100, settings, 0)
+        logits, taken = fit.fit(DOMAIN, begun, found, settings=settings, seed=0)
+        x = np.asarray(fit.probabilities(DOMAIN, logits))
+        return float(np.abs((x[:5] @ x[5:7].T / 100).reshape(-1) - truth[0] / 2000).max()), taken
+
+    for averaged in ("logits", "probabilities"):
+        error, taken = largest_error(2000.0, averaged)
+        assert 1 <= taken["halved"] <= 8
+        assert error < 0.003
+    assert "halved" not in largest_error(50.0, "probabilities")[1]
+    monkeypatch.setattr(fit, "_MOST_HALVED", 0)
+    assert largest_error(2000.0, "probabilities")[0] > 0.01
 
 
 def test_whoever_listens_can_see_the_rows_on_the_way() -> None:
