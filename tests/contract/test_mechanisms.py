@@ -47,6 +47,7 @@ FAST: dict[str, dict[str, Any]] = {
 }
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "auto rounded": ("auto", {"rows": 100, "settings": {"answers": "rounded"}}),
+    "auto residuals": ("auto", {"rows": 100, "settings": {"measures": "residuals"}}),
     "auto covered": ("auto", {"rows": 100, "settings": {"order": 1}}),
     "rap adaptive": ("rap", {"rows": 100, "rounds": 2, "per_round": 3}),
     "rap rounded": ("rap", {"rows": 100, "rounds": 2, "settings": {"answers": "rounded"}}),

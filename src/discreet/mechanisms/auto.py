@@ -6,6 +6,11 @@ nearly all of the error in a table of three attributes is error in those; how mu
 alone (`shares`). Most of the rest, 93 % or more, goes to the largest marginals, which say where the heavy cells are,
 and what is left to those in between, as far as the largest ones do not make them precise already.
 
+Where attributes have few values, plain noise on overlapping marginals pays over and over for what they share: 105 of
+the 560 marginals of three out of 16 binary attributes tell of each single one, and what only the marginal itself knows
+has a seventh of the budget. There residuals are measured instead, what each marginal says beyond its sub-marginals, and
+all marginals are put together from them (`precisions`, `discreet.models.residuals`).
+
 The noisy marginals of single attributes are smoothed as far as they allow (`discreet.models.smooth`), and the rows
 start from the product of these, independence being the first guess, as in a graphical model, but where values clearly
 occur together (`discreet.models.start`). Then rows are fitted to all marginals at once, by precision, smoothly along
@@ -16,10 +21,11 @@ as in `rap`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from math import sqrt
+from math import prod, sqrt
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,9 +38,10 @@ from discreet.mechanisms.job import Job
 from discreet.models import fit, smooth, start
 from discreet.models.fit import FitSettings
 from discreet.models.relaxed import RelaxedRows
-from discreet.models.targets import targets
+from discreet.models.targets import Target, joined, targets
 from discreet.privacy.curator import Curator
-from discreet.privacy.measurement import MOST_CELLS, require_measurable
+from discreet.privacy.measurement import MOST_CELLS, Measurement, require_measurable
+from discreet.privacy.neighbours import MOST_ENUMERATED
 from discreet.queries.threshold import Attributes
 from discreet.queries.workload import Workload
 
@@ -61,13 +68,23 @@ _BALANCE = 0.36
 _BY_SIZE = 1 / 3
 """Single attributes share their part of the budget by their number of values to this power."""
 
+_FEW_VALUES = 1 / 3
+"""Residuals are measured where they cost less than this share of what their marginals would, on average."""
+
+_HALFWAY = 1 / 2
+"""Where precisions of residuals lie between those of plain noise (0) and of the least total variance (1)."""
+
 _MOST = 3 / 4
 """Share of the marginals of an order that must fit for them to be measured although the others do not."""
 
 
+MEASURES = ("auto", "marginals", "residuals")
+"""What is measured."""
+
+
 @dataclass(frozen=True)
-class Settings:
-    """Settings of `auto`.
+class FittedSettings:
+    """Settings of relaxed rows that are fitted to whole marginals: `auto`, and `rap`.
 
     Attributes:
         rows: n', relaxed rows; an odd number is raised by one, since the fit judges one half by the other.
@@ -90,6 +107,21 @@ class Settings:
         _check.whole("max_steps", self.max_steps)
 
 
+@dataclass(frozen=True)
+class Settings(FittedSettings):
+    """Settings of `auto`.
+
+    Attributes:
+        measures: marginals, residuals, or auto: residuals where attributes have few values.
+    """
+
+    measures: str = "auto"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check.one_of("measures", self.measures, MEASURES)
+
+
 def check(workload: Workload, settings: Settings) -> None:
     """Refuse a workload that does not fit, before anything is charged."""
     answering.require_answerable(workload, settings)
@@ -102,18 +134,113 @@ def run(curator: Curator, job: Job) -> Outcome:
     domain = curator.domain
     constants = replace(FIT, max_steps=settings.max_steps)
     wanted = needed(job.workload, settings)
+    measured, known = (_residuals if by_residuals(domain, wanted, settings) else _marginals)(curator, job, wanted)
+    rows = settings.rows + settings.rows % fit.GROUPS
+    logits = start.mixture(domain, rows, known.first, settings=constants, seed=job.seed)
+    logits, taken = fit.fit(domain, logits, known.fitted, settings=constants, seed=job.seed, progress=job.progress)
+    relaxed = RelaxedRows.publish(domain, curator.total, np.asarray(fit.probabilities(domain, logits)))
+    notes = {"fits": [taken], "order": max(map(len, wanted)), **known.notes}
+    return Outcome(answering.publish(relaxed, settings, job), measured, notes)
+
+
+class _Known(NamedTuple):
+    """What was measured, as a fit sees it: for its first rows, and for the rest of it; and facts about the run."""
+
+    first: list[Target]
+    fitted: list[Target]
+    notes: dict[str, Any]
+
+
+def _marginals(curator: Curator, job: Job, wanted: Mapping[Attributes, float]) -> tuple[list[Measurement], _Known]:
+    """Every marginal with noise of its own."""
     parts = shares(wanted, job.workload, total=curator.total, sigma=curator.neighbours.marginal_deviation(job.rho))
     measured = curator.measure(list(parts), rho=job.rho, weights=list(parts.values()), label=EVERYTHING)
-    found = [
-        smooth.calm(target, constants.shifts) if len(target.attributes) == 1 else target
-        for target in targets(measured, total=curator.total, seed=job.seed)
-    ]
-    rows = settings.rows + settings.rows % fit.GROUPS
-    logits = start.mixture(domain, rows, found, settings=constants, seed=job.seed)
-    logits, taken = fit.fit(domain, logits, found, settings=constants, seed=job.seed, progress=job.progress)
-    relaxed = RelaxedRows.publish(domain, curator.total, np.asarray(fit.probabilities(domain, logits)))
-    notes = {"fits": [taken], "order": max(map(len, wanted))}
-    return Outcome(answering.publish(relaxed, settings, job), measured, notes)
+    every = targets(measured, total=curator.total, seed=job.seed)
+    found = [_calm(target) if len(target.attributes) == 1 else target for target in every]
+    return measured, _Known(found, found, {})
+
+
+def _residuals(curator: Curator, job: Job, wanted: Mapping[Attributes, float]) -> tuple[list[Measurement], _Known]:
+    """Marginals put together from residuals.
+
+    They agree with each other, so a pair says all that is known of it, and the noise of larger ones is not one more
+    look at it: rows start from pairs alone. And what is fitted are the largest, which hold the smaller ones.
+    """
+    domain, total = curator.domain, curator.total
+    given = precisions(domain, wanted)
+    measured = curator.measure_residuals(list(given), rho=job.rho, weights=list(given.values()), label=EVERYTHING)
+    found = joined(domain, measured, given, total=total, seed=job.seed, calm=_calm)
+    largest = set(_largest(given))
+    fitted = [target for target in found if len(target.attributes) == 1 or target.attributes in largest]
+    first = [target for target in found if len(target.attributes) <= 2]
+    return measured, _Known(first, fitted, {"total_variance": float(curator.total_variance)})
+
+
+def _calm(target: Target) -> Target:
+    return smooth.calm(target, FIT.shifts)
+
+
+def by_residuals(domain: Domain, wanted: Mapping[Attributes, float], settings: Settings) -> bool:
+    """Whether residuals are measured, not marginals; public facts only.
+
+    For the same precision of what only a marginal of sizes d_i knows, its residual costs the product of (1 - 1/d_i) of
+    what the marginal does (add-remove; about as much under replace-one). The rest of the price is for what smaller
+    marginals say too. With many values there is no such rest, and plain noise is drawn faster. What all residuals
+    together cost is known exactly for up to 16 attributes, and with more of them not well enough.
+    """
+    known = _telling(domain, wanted)
+    if settings.measures != "auto" or not known:
+        return settings.measures == "residuals" and bool(known)
+    costs = [prod(1 - 1 / domain.size_of(name) for name in names) for names in _largest(known)]
+    return len({name for names in known for name in names}) <= MOST_ENUMERATED and float(np.mean(costs)) < _FEW_VALUES
+
+
+def precisions(domain: Domain, wanted: Mapping[Attributes, float]) -> dict[Attributes, float]:
+    """How precisely each residual is measured, 1 / sigma^2, relative to each other; public facts only.
+
+    Plain noise on the largest marginals S, of weights w and sizes d_i, measures the residual of A with the precision
+
+        c_A  =  sum over all S that hold A of  w / (product of d_i over S without A).
+
+    The least sum of the variances of all cells has sqrt(c_A * product of d_i over A) instead, which is less for small A
+    and more for large ones (`discreet.mechanisms.residual`). But a fit shrinks what large marginals alone know, as far
+    as noise hides it, so the best lies between the two: halfway, at their geometric mean.
+
+    Args:
+        domain: Public.
+        wanted: Marginals with all they contain, and how much an error on each matters: with one marginal alone, its
+            precision is in proportion to that.
+
+    Returns:
+        Smallest first; attributes of one value are left out, since they have no residual.
+    """
+    wanted = _telling(domain, wanted)
+    covered = dict.fromkeys(wanted, 0.0)
+    sizes = {names: domain.project(names).size for names in wanted}
+    power = 1 - _HALFWAY / 2
+    for names in _largest(wanted):
+        for held in closure([names]):
+            covered[held] += wanted[names] ** (1 / power) * sizes[held] / sizes[names]
+    found = np.array([covered[names] ** power * sizes[names] ** (1 - power) for names in wanted])
+    short = (found / found.max()).astype(np.float32)  # short fractions, for exact arithmetic
+    return {names: float(each) for names, each in zip(wanted, short, strict=True)}
+
+
+def _telling(domain: Domain, wanted: Mapping[Attributes, float]) -> dict[Attributes, float]:
+    """The same without attributes of one value."""
+    kept: dict[Attributes, float] = {}
+    for names, weight in wanted.items():
+        telling = tuple(name for name in names if domain.size_of(name) > 1)
+        if telling:
+            kept[telling] = max(weight, kept.get(telling, 0.0))
+    return kept
+
+
+def _largest(wanted: Iterable[Attributes]) -> list[Attributes]:
+    """Marginals that no other one contains."""
+    listed = list(wanted)
+    within = {smaller for names in listed for smaller in closure([names]) if smaller != names}
+    return [names for names in listed if names not in within]
 
 
 def shares(
@@ -138,9 +265,8 @@ def shares(
     """
     domain = workload.domain
     single = {names: float(domain.project(names).size) for names in wanted if len(names) == 1}
-    within = {smaller for names in wanted for smaller in closure([names]) if smaller != names}
-    between = [names for names in wanted if len(names) > 1 and names in within]
-    largest = [names for names in wanted if len(names) > 1 and names not in within]
+    largest = [names for names in _largest(wanted) if len(names) > 1]
+    between = [names for names in wanted if len(names) > 1 and names not in set(largest)]
     noise = 0.4 * float(np.mean(list(single.values()))) * sigma * sqrt(len(single)) / max(1, total)
     ratio = (noise / _BALANCE) ** (2 / 3)
     alone = _worth(domain, list(single), largest) * ratio / (1 + ratio) if largest else 1.0
@@ -168,7 +294,7 @@ def _worth(domain: Domain, smaller: Sequence[Attributes], largest: Sequence[Attr
     return float(np.mean([1 / (1 + precision) for precision in precisions.values()]))
 
 
-def needed(workload: Workload, settings: Settings) -> dict[Attributes, float]:
+def needed(workload: Workload, settings: FittedSettings) -> dict[Attributes, float]:
     """Marginals that are measured, smallest first, with the largest weight asked of any that holds them."""
     covering = _fitting(workload) if settings.order is None else cover(workload.marginals, settings.order)
     weights: dict[Attributes, float] = {}

@@ -83,8 +83,9 @@ def gaussian_paper(facts: Facts) -> Cost:
 
 def residual_planner(facts: Facts) -> Cost:
     """Noise on every residual, and the marginals put together from them."""
-    found = residual.variances(facts.workload, facts.neighbours, rho=facts.rho, objective=facts.settings.objective)
     needed = facts.workload.marginals
+    planned = residual.plan(facts.workload, facts.neighbours, objective=facts.settings.objective)
+    found = residual.variances(planned, needed, domain=facts.domain, neighbours=facts.neighbours, rho=facts.rho)
     every = residual.residuals_of(facts.workload)
     cells = cells_of(facts.domain, every)
     scoring = 5 * _DRAW * facts.workload.size
@@ -365,7 +366,12 @@ def _noise_of_auto(
     """Deviation of the noise on the largest marginals that `auto` measures, as a fraction of the rows."""
     facts = Facts(workload, rows, neighbours, rho, settings or auto.Settings())
     wanted = auto.needed(workload, facts.settings)
-    parts = auto.shares(wanted, workload, total=rows, sigma=facts.deviation)
     order = max(map(len, wanted))
+    if auto.by_residuals(workload.domain, wanted, facts.settings):
+        given = auto.precisions(workload.domain, wanted)
+        widest = [names for names in given if len(names) == max(map(len, given))]
+        each = residual.variances(given, widest, domain=workload.domain, neighbours=neighbours, rho=rho)
+        return sqrt(max(each.values())) / rows
+    parts = auto.shares(wanted, workload, total=rows, sigma=facts.deviation)
     least = min(part for names, part in parts.items() if len(names) == order)
     return facts.deviation / sqrt(least) / rows

@@ -43,7 +43,7 @@ _PER_ROUND = 16
 
 
 @dataclass(frozen=True)
-class Settings(auto.Settings):
+class Settings(auto.FittedSettings):
     """Settings of `rap`: those of `auto`, and rounds.
 
     Attributes:

@@ -19,7 +19,7 @@ Loss Functions", where costs are those of add/remove neighbours.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
@@ -28,9 +28,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import _check
+from discreet.data.domain import Domain
 from discreet.mechanisms.adaptive import Outcome
 from discreet.mechanisms.job import Job
-from discreet.models.residuals import ResidualCounts, share, subsets
+from discreet.models.residuals import ResidualCounts, assembled_variance, share, subsets
 from discreet.privacy.curator import Curator
 from discreet.privacy.measurement import require_cells, require_measurable
 from discreet.privacy.neighbours import Neighbours
@@ -67,19 +68,6 @@ class Settings:
         _check.one_of("objective", self.objective, OBJECTIVES)
 
 
-@dataclass(frozen=True)
-class Plan:
-    """Which residuals are measured, and how precisely.
-
-    Attributes:
-        residuals: Sets of attributes.
-        precisions: 1 / sigma^2 of each, relative to each other.
-    """
-
-    residuals: list[Attributes]
-    precisions: list[float]
-
-
 def check(workload: Workload, _: Settings) -> None:
     """Refuse what does not fit, before anything is charged."""
     domain = workload.domain
@@ -93,9 +81,9 @@ def run(curator: Curator, job: Job) -> Outcome:
     """Measure the residuals, and put the marginals together."""
     planned = plan(job.workload, curator.neighbours, objective=job.settings.objective)
     measured = []
-    if planned.residuals:
+    if planned:
         measured = curator.measure_residuals(
-            planned.residuals, rho=job.rho, weights=planned.precisions, label="measure every residual"
+            list(planned), rho=job.rho, weights=list(planned.values()), label="measure every residual"
         )
     variance = float(curator.total_variance)
     answers = ResidualCounts(curator.domain, curator.total, measured, total_variance=variance)
@@ -104,12 +92,12 @@ def run(curator: Curator, job: Job) -> Outcome:
     return Outcome(answers, measured, notes)
 
 
-def plan(workload: Workload, neighbours: Neighbours, *, objective: str = "total") -> Plan:
-    """Precisions that are best for a workload; public facts only."""
+def plan(workload: Workload, neighbours: Neighbours, *, objective: str = "total") -> dict[Attributes, float]:
+    """Precisions 1 / sigma^2 of residuals, relative to each other, that are best for a workload; public facts only."""
     domain, marginals = workload.domain, workload.marginals
     number = {names: at for at, names in enumerate(residuals_of(workload))}
     if not number:
-        return Plan([], [])
+        return {}
     costs = np.array([float(neighbours.residual_squared(domain.project(names).sizes)) for names in number])
     pairs = [(number[names], at) for at, marginal in enumerate(marginals) for names in subsets(domain, marginal)]
     inside, of = np.array(pairs).T
@@ -131,7 +119,8 @@ def plan(workload: Workload, neighbours: Neighbours, *, objective: str = "total"
     else:
         found = _least_largest(lambda averaged: best(averaged * weights), variances, len(weights))
     relative = np.maximum(found / found.max(), _LEAST)
-    return Plan(residuals, [float(each) for each in relative.astype(np.float32)])  # short fractions
+    short = relative.astype(np.float32)  # short fractions, for exact arithmetic
+    return {names: float(each) for names, each in zip(residuals, short, strict=True)}
 
 
 def _least_largest(best: Callable[[Floats], Floats], variances: Callable[[Floats], Floats], many: int) -> Floats:
@@ -152,19 +141,28 @@ def _least_largest(best: Callable[[Floats], Floats], variances: Callable[[Floats
 
 
 def variances(
-    workload: Workload, neighbours: Neighbours, *, rho: Fraction, objective: str = "total"
+    planned: Mapping[Attributes, float],
+    marginals: Iterable[Attributes],
+    *,
+    domain: Domain,
+    neighbours: Neighbours,
+    rho: Fraction,
 ) -> dict[Attributes, float]:
-    """Of the noise in a cell of each marginal, in rows, where the number of rows is public; public facts only."""
-    planned, domain = plan(workload, neighbours, objective=objective), workload.domain
-    if not planned.residuals:
-        return dict.fromkeys(workload.marginals, 0.0)
-    parts = dict(zip(planned.residuals, shares(planned.precisions, [1] * len(planned.residuals)), strict=True))
+    """Of the noise in a cell of each marginal, in rows, where the number of rows is public; public facts only.
+
+    Args:
+        planned: Residuals, and the precision of each relative to the others.
+        marginals: Whose residuals are among them.
+        domain: Public.
+        neighbours: Which tables must be hard to tell apart.
+        rho: Loss to spend.
+    """
+    if not planned:
+        return dict.fromkeys(marginals, 0.0)
+    parts = dict(zip(planned, shares(list(planned.values()), [1] * len(planned)), strict=True))
     changed = neighbours.residuals_squared(dict(zip(domain, domain.sizes, strict=True)), parts)
     each = {names: float(changed / (2 * rho * part)) for names, part in parts.items()}
-    return {
-        marginal: sum(each[names] * share(domain, names, marginal) for names in subsets(domain, marginal))
-        for marginal in workload.marginals
-    }
+    return {marginal: assembled_variance(domain, each, [(1, marginal)]) for marginal in marginals}
 
 
 def residuals_of(workload: Workload) -> list[Attributes]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from math import prod
 
@@ -15,7 +16,7 @@ from discreet.errors import BadWorkload
 from discreet.privacy import residual
 from discreet.privacy.measurement import Measurement
 from discreet.queries.answers import GRID, Answers
-from discreet.queries.threshold import Attributes
+from discreet.queries.threshold import Attributes, Threshold
 
 Floats = NDArray[np.float64]
 
@@ -51,24 +52,24 @@ class ResidualCounts(Answers):
     def counts(self, attributes: Attributes) -> Floats:
         """Noisy counts of one marginal: residuals spread evenly over the attributes they lack, and added up."""
         self._require(attributes)
-        sizes = self.domain.project(attributes).sizes
-        table = np.full(sizes, self.total / prod(sizes))
-        for names in subsets(self.domain, attributes):
-            shape = [size if name in names else 1 for name, size in zip(attributes, sizes, strict=True)]
-            lacking = prod(size for name, size in zip(attributes, sizes, strict=True) if name not in names)
-            table += self._residuals[names].reshape(shape) / lacking
-        return table.reshape(-1)
+        return assembled(self.domain, self._residuals, attributes, total=self.total)
 
     def variance(self, attributes: Attributes) -> float:
         """Variance of the noise in one cell of a marginal, in rows; the same for all of its cells."""
-        self._require(attributes)
-        parts = (
-            self._variances[names] * share(self.domain, names, attributes) for names in subsets(self.domain, attributes)
-        )
-        return sum(parts, start=self.total_variance * share(self.domain, (), attributes))
+        return self.variance_of(Threshold(attributes))
+
+    def variance_of(self, threshold: Threshold) -> float:
+        """Variance of the noise in the answer to one query, in rows; the same for all of a threshold."""
+        for _, attributes in threshold.terms():
+            self._require(attributes)
+        return assembled_variance(self.domain, self._variances, threshold.terms(), total=self.total_variance)
+
+    def knows(self, attributes: Attributes) -> bool:
+        """Whether every residual of a marginal was measured."""
+        return all(names in self._residuals for names in subsets(self.domain, attributes))
 
     def _require(self, attributes: Attributes) -> None:
-        if not all(names in self._residuals for names in subsets(self.domain, attributes)):
+        if not self.knows(attributes):
             raise BadWorkload(
                 f"{' x '.join(attributes)} was not measured, and this mechanism has no model to answer it from. "
                 "Ask for a marginal of the release's workload, or release with --mechanism auto."
@@ -80,6 +81,44 @@ def subsets(domain: Domain, attributes: Attributes) -> Iterator[Attributes]:
     telling = [name for name in attributes if domain.size_of(name) > 1]
     for width in range(1, len(telling) + 1):
         yield from combinations(telling, width)
+
+
+def assembled(
+    domain: Domain, residuals: Mapping[Attributes, Floats], attributes: Attributes, *, total: float
+) -> Floats:
+    """A marginal of so many rows: its residuals, each spread evenly over the attributes that it lacks, added up."""
+    sizes = domain.project(attributes).sizes
+    table = np.full(sizes, total / prod(sizes))
+    for names in subsets(domain, attributes):
+        shape = [size if name in names else 1 for name, size in zip(attributes, sizes, strict=True)]
+        lacking = prod(size for name, size in zip(attributes, sizes, strict=True) if name not in names)
+        table += residuals[names].reshape(shape) / lacking
+    return table.reshape(-1)
+
+
+def assembled_variance(
+    domain: Domain,
+    variances: Mapping[Attributes, float],
+    terms: Iterable[tuple[int, Attributes]],
+    *,
+    total: float = 0.0,
+) -> float:
+    """Variance of a sum of cells, one of each of some marginals times a factor, that agree in their values.
+
+    They share the noise of their residuals, so what each residual has a part in is added up first.
+
+    Args:
+        domain: Public.
+        variances: Of residuals.
+        terms: Factors and marginals.
+        total: Variance of the number of rows.
+    """
+    parts: dict[Attributes, float] = defaultdict(float)
+    for factor, attributes in terms:
+        for names in ((), *subsets(domain, attributes)):
+            parts[names] += factor / prod(domain.size_of(name) for name in attributes if name not in names)
+    known = {(): total, **variances}
+    return sum(part**2 * known[names] * share(domain, names, names) for names, part in parts.items())
 
 
 def share(domain: Domain, names: Attributes, attributes: Attributes) -> float:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.data.domain import Domain
+from discreet.models.residuals import assembled, assembled_variance
+from discreet.privacy import residual
 from discreet.privacy.measurement import Measurement
 from discreet.queries.threshold import Attributes
 
@@ -39,4 +43,50 @@ def targets(measurements: Sequence[Measurement], *, total: int, seed: int) -> li
         sigma = float(found.sigma_squared) ** 0.5 / total
         fresh = np.random.default_rng((seed, position)).standard_normal(found.counts.size, np.float32)
         made.append(Target(found.threshold.attributes, found.counts / total, np.float32(sigma) * fresh, sigma))
+    return made
+
+
+def joined(
+    domain: Domain,
+    measurements: Sequence[Measurement],
+    marginals: Iterable[Attributes],
+    *,
+    total: int,
+    seed: int,
+    calm: Callable[[Target], Target],
+) -> list[Target]:
+    """Marginals put together from noisy residuals, as fractions of `total` rows.
+
+    They share the noise of their residuals, and `z` is fresh noise that is shared in the same way, so it has the
+    distribution of theirs over all marginals together.
+
+    Args:
+        domain: Public.
+        measurements: Residuals.
+        marginals: Smallest first; all their residuals were measured.
+        total: Rows.
+        seed: Public.
+        calm: What is done to single attributes; larger marginals are put together with what comes of it.
+    """
+    y: dict[Attributes, NDArray[np.float64]] = {}
+    z: dict[Attributes, NDArray[np.float64]] = {}
+    variances: dict[Attributes, float] = {}
+    for position, found in enumerate(measurements):
+        names, cells = found.threshold.attributes, found.counts.size
+        sizes = domain.project(names).sizes
+        sigma = sqrt(found.sigma_squared) / cells / total
+        fresh = np.random.default_rng((seed, position)).standard_normal(cells)
+        y[names] = residual.projected(found.counts / cells / total, sizes)
+        z[names] = residual.projected(sigma * fresh, sizes)
+        variances[names] = sigma**2
+    made = []
+    for names in marginals:
+        known, noise = (assembled(domain, parts, names, total=whole) for parts, whole in ((y, 1.0), (z, 0.0)))
+        target = Target(
+            names, known, noise.astype(np.float32), sqrt(assembled_variance(domain, variances, [(1, names)]))
+        )
+        if len(names) == 1:
+            target = calm(target)
+            y[names], z[names] = target.y - 1 / target.y.size, target.z.astype(np.float64)
+        made.append(target)
     return made

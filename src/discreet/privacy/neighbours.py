@@ -39,7 +39,7 @@ from discreet import _check
 
 RELATIONS = ("replace-one", "add-remove")
 
-_MOST_ENUMERATED = 16
+MOST_ENUMERATED = 16
 """Attributes of which every pattern of differences is looked at; of more, a bound is used."""
 
 
@@ -119,7 +119,7 @@ class Neighbours:
         """
         held = {names: weight for names, weight in weights.items() if all(sizes[name] > 1 for name in names)}
         names = list(dict.fromkeys(name for key in held for name in key))
-        if self.relation == "add-remove" or len(names) > _MOST_ENUMERATED:
+        if self.relation == "add-remove" or len(names) > MOST_ENUMERATED:
             alone = (weight * self.residual_squared([sizes[name] for name in key]) for key, weight in held.items())
             return sum(alone, start=Fraction(0))
         common = lcm(*(weight.denominator for weight in held.values()))

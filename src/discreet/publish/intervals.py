@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.models.residuals import ResidualCounts
 from discreet.privacy.measurement import Measurement
 from discreet.privacy.noise import DiscreteGaussian, quantile
 from discreet.publish.certificate import CONFIDENCE
+from discreet.queries.answers import GRID
 from discreet.queries.threshold import Attributes, Threshold, at_cells
 
 if TYPE_CHECKING:
@@ -125,11 +125,11 @@ class Intervals:
         """Intervals from the noise alone: which of the cells, low and high."""
         everything = np.arange(len(cells))
         found: list[tuple[Ints, Floats, Floats]] = []
-        terms, answers = threshold.terms(), self._release.answers
-        if isinstance(answers, ResidualCounts):
-            if threshold.is_marginal:
-                reach = _TWO_SIDED * sqrt(answers.variance(threshold.attributes)) / self._total
-                middle = answers.counts(threshold.attributes)[cells] / self._total
+        terms, joined = threshold.terms(), self._release.residuals
+        if joined is not None:
+            if all(joined.knows(subset) for _, subset in terms):
+                middle = at_cells(threshold, cells, self._release.domain, joined.at) / (GRID * self._total)
+                reach = _TWO_SIDED * sqrt(joined.variance_of(threshold)) / self._total
                 found.append((everything, middle - reach, middle + reach))
         elif threshold.is_marginal:
             covering = self._narrowest(threshold.attributes)

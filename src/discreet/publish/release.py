@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from discreet import _check
 from discreet.data.domain import Domain
 from discreet.data.schema import Schema
 from discreet.errors import BadRelease
+from discreet.models.residuals import ResidualCounts
 from discreet.models.rounded import RoundedRows
 from discreet.privacy.ledger import Charge, total_of
 from discreet.privacy.loss import epsilon_of
@@ -118,6 +120,14 @@ class Release:
     def domain(self) -> Domain:
         """Public."""
         return self.schema.domain
+
+    @cached_property
+    def residuals(self) -> ResidualCounts | None:
+        """Noisy marginals put together from residuals, where those were measured."""
+        measured = [found for found in self.measurements if found.residual]
+        variance = self.notes.get("total_variance", 0.0)
+        known = ResidualCounts(self.domain, self.answers.total, measured, total_variance=variance)
+        return known if measured else None
 
     def query(self, text: str) -> Query:
         """Read a query in words: `age=39, sex=Male` or `2 of (age=39, sex=Male, race=White)`."""

@@ -8,7 +8,6 @@ import shlex
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
@@ -144,11 +143,12 @@ def _differences(release: Release) -> str:
         with suppress(DiscreetError):
             value_at = release.answers.at if found.cells is not None else lambda names, part: units(names).at(part)
             answered = at_cells(found.threshold, cells, release.domain, value_at) / GRID
-            rows.append((answered - found.counts, math.sqrt(found.sigma_squared)))
+            rows.append((answered - _counts(release, found), math.sqrt(_variance(release, found))))
     counts, shown = sum(len(found.counts) for found in every), sum(len(part) for part, _ in rows)
-    ends = (min(found.sigma_squared for found in every), max(found.sigma_squared for found in every))
-    noise = " to ".join(dict.fromkeys(f"{math.sqrt(square):,.1f}" for square in ends))
-    told = f"{counts:,} counts of {len(every):,} thresholds were measured; sigma of the noise: {noise} rows."
+    squares = [_variance(release, found) for found in every]
+    noise = " to ".join(dict.fromkeys(f"{math.sqrt(square):,.1f}" for square in (min(squares), max(squares))))
+    how = "were put together from what was measured" if release.residuals else "were measured"
+    told = f"{counts:,} counts of {len(every):,} thresholds {how}; sigma of the noise: {noise} rows."
     if not shown:
         return f"<p>{told} They have too many cells to be compared with the answers here.</p>"
     if not any(part.any() for part, _ in rows):
@@ -163,6 +163,20 @@ def _differences(release: Release) -> str:
         "bars hold what lies further out."
     )
     return f"<figure>{_histogram(release, rows)}<figcaption>{told}</figcaption></figure>"
+
+
+def _counts(release: Release, found: Measurement) -> NDArray[np.int64] | Floats:
+    """Noisy counts: as they were measured, or of a marginal whose residuals were."""
+    return (
+        release.residuals.counts(found.threshold.attributes) if found.residual and release.residuals else found.counts
+    )
+
+
+def _variance(release: Release, found: Measurement) -> float:
+    """Of the noise in one of them."""
+    if found.residual and release.residuals:
+        return release.residuals.variance(found.threshold.attributes)
+    return float(found.sigma_squared)
 
 
 def _affordable(release: Release) -> list[Measurement]:
@@ -223,7 +237,7 @@ def _attribute(release: Release, name: str) -> str:
     size, total, attribute = release.domain.size_of(name), max(1, release.answers.total), release.schema[name]
     step = -(-size // _MOST_BARS)
 
-    def percent(values: NDArray[np.int64], whole: float) -> list[float]:
+    def percent(values: NDArray[np.int64] | Floats, whole: float) -> list[float]:
         return [float(value) for value in np.add.reduceat(values, np.arange(0, size, step)) * (100 / whole)]
 
     try:
@@ -249,17 +263,19 @@ def _attribute(release: Release, name: str) -> str:
     return f'<figure class="{kind}">{picture}{numbers}</figure>'
 
 
-def _summed(release: Release, name: str) -> tuple[NDArray[np.int64] | None, Fraction]:
+def _summed(release: Release, name: str) -> tuple[NDArray[np.int64] | Floats | None, float]:
     """Noisy counts of one attribute and their variance, from the measured marginal that gives the least."""
+    if release.residuals and release.residuals.knows((name,)):
+        return release.residuals.counts((name,)), release.residuals.variance((name,))
     whole = [found for found in release.measurements if found.cells is None and found.threshold.is_marginal]
-    holding = [found for found in whole if name in found.threshold.attributes and not found.residual]
+    holding = [found for found in whole if name in found.threshold.attributes]
     if not holding:
-        return None, Fraction(0)
+        return None, 0.0
     best = min(holding, key=lambda found: found.sigma_squared * len(found.counts))
     shape = release.domain.project(best.threshold.attributes).sizes
     away = tuple(axis for axis, other in enumerate(best.threshold.attributes) if other != name)
     summed = best.counts.reshape(shape).sum(axis=away)
-    return summed, best.sigma_squared * (len(best.counts) // len(summed))
+    return summed, float(best.sigma_squared) * (len(best.counts) // len(summed))
 
 
 def _budget(release: Release) -> str:

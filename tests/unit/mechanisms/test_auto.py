@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from discreet.data.domain import Domain
-from discreet.mechanisms import auto
-from discreet.mechanisms.auto import Settings, shares
+from discreet.errors import BadSetting
+from discreet.mechanisms import auto, residual
+from discreet.mechanisms.auto import Settings, by_residuals, precisions, shares
+from discreet.privacy.neighbours import Neighbours
 from discreet.queries import parse
 from discreet.queries.workload import Workload
 
@@ -99,3 +101,66 @@ def test_a_few_large_marginals_do_not_keep_the_others_from_being_measured(monkey
     assert sum(len(names) == 2 for names in wanted) == 6
     monkeypatch.setattr(auto, "MOST_CELLS", cells - sizes[-1] - 1)
     assert max(map(len, auto.needed(asked("all:3"), Settings()))) == 2
+
+
+def chosen(sizes: dict[str, int], text: str = "all:3", **settings: str) -> bool:
+    workload = parse.workload(text, Domain(sizes))
+    wanted = auto.needed(workload, Settings(**settings))  # type: ignore[arg-type]
+    return by_residuals(workload.domain, wanted, Settings(**settings))  # type: ignore[arg-type]
+
+
+def of_size(size: int, many: int) -> dict[str, int]:
+    return {f"a{at}": size for at in range(many)}
+
+
+def test_residuals_are_measured_where_attributes_have_few_values() -> None:
+    assert chosen(of_size(2, 16))
+    assert chosen(of_size(3, 10))
+    assert not chosen(of_size(4, 10))
+    assert not chosen(of_size(2, 17))  # what they cost together is not known well enough
+    assert chosen(of_size(2, 16) | {"one": 1})
+    assert chosen(of_size(2, 15) | {"age": 100})
+    assert not chosen(of_size(3, 10), "all:2")
+    assert not chosen(of_size(2, 16), "all:1")  # then there is nothing that they share
+
+
+def test_what_is_measured_can_be_chosen() -> None:
+    assert not chosen(of_size(2, 16), measures="marginals")
+    assert chosen(of_size(50, 4), measures="residuals")
+    assert not chosen(of_size(1, 4), measures="residuals")  # nothing would be left to measure
+    with pytest.raises(BadSetting, match="measures"):
+        Settings(measures="everything")
+
+
+def test_precisions_of_residuals_lie_halfway_between_plain_noise_and_the_least_total_variance() -> None:
+    workload = asked("all:3")
+    wanted = auto.needed(workload, Settings())
+    given = precisions(DOMAIN, wanted)
+    best = residual.plan(workload, Neighbours("add-remove"))  # whose costs are those of the closed form
+    plain = {
+        names: sum(
+            DOMAIN.project(names).size / DOMAIN.project(largest).size
+            for largest in workload.marginals
+            if set(names) <= set(largest)
+        )
+        for names in given
+    }
+    assert set(given) == set(best)
+    ratios = [given[names] ** 2 / (plain[names] * best[names]) for names in given]
+    assert ratios == pytest.approx([ratios[0]] * len(ratios), rel=1e-5)
+
+
+def test_precisions_are_in_proportion_to_weights_where_marginals_share_nothing() -> None:
+    workload = parse.workload(
+        {"thresholds": [{"attributes": ["age"], "weight": 3}, {"attributes": ["income"]}]},
+        Domain({"age": 9, "income": 9}),
+    )
+    given = precisions(workload.domain, auto.needed(workload, Settings()))
+    assert given["age",] == pytest.approx(3 * given["income",])
+
+
+def test_attributes_of_one_value_have_no_residual() -> None:
+    domain = Domain({"a": 2, "one": 1, "b": 2, "c": 3})
+    given = precisions(domain, auto.needed(parse.workload("all:3", domain), Settings()))
+    assert all("one" not in names for names in given)
+    assert max(map(len, given)) == 3

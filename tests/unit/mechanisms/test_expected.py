@@ -52,7 +52,8 @@ def test_the_variances_of_a_plan_are_those_of_the_release(relation: str, objecti
     job = Job(workload, RHO, residual.Settings(objective), None, 0, SILENT)
     answers = residual.run(curator, job).answers
     answers.total_variance = 0.0  # type: ignore[attr-defined]
-    foreseen = residual.variances(workload, neighbours, rho=RHO, objective=objective)
+    planned = residual.plan(workload, neighbours, objective=objective)
+    foreseen = residual.variances(planned, workload.marginals, domain=DOMAIN, neighbours=neighbours, rho=RHO)
     for marginal in workload.marginals:
         assert foreseen[marginal] == pytest.approx(answers.variance(marginal), rel=1e-6)  # type: ignore[attr-defined]
 

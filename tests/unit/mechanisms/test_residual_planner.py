@@ -14,13 +14,14 @@ from tests.readable import small_table
 from discreet.data.domain import Domain
 from discreet.data.table import read
 from discreet.errors import BadSetting, BadWorkload
-from discreet.mechanisms.residual import Plan, Settings, check, plan
+from discreet.mechanisms.residual import Settings, check, plan
 from discreet.models.residuals import ResidualCounts, share, subsets
 from discreet.privacy.neighbours import Neighbours
 from discreet.publish.make import release
 from discreet.publish.release import Release
 from discreet.queries import parse
 from discreet.queries.parse import WorkloadLike
+from discreet.queries.threshold import Attributes
 from discreet.queries.workload import Workload
 
 DOMAIN = Domain({"a": 2, "b": 3, "c": 5, "d": 2, "one": 1})
@@ -32,24 +33,24 @@ WORKLOADS: list[WorkloadLike] = [
 ]
 
 
-def variances(workload: Workload, planned: Plan, neighbours: Neighbours) -> list[float]:
+def variances(workload: Workload, planned: dict[Attributes, float], neighbours: Neighbours) -> list[float]:
     """Of a cell of each marginal, times the square of its weight, at a cost of one that each residual pays alone."""
     domain = workload.domain
-    alone = [float(neighbours.residual_squared(domain.project(names).sizes)) for names in planned.residuals]
-    cost = sum(each * precision for each, precision in zip(alone, planned.precisions, strict=True))
-    noise = {names: cost / precision for names, precision in zip(planned.residuals, planned.precisions, strict=True)}
+    alone = [float(neighbours.residual_squared(domain.project(names).sizes)) for names in planned]
+    cost = sum(each * precision for each, precision in zip(alone, planned.values(), strict=True))
+    noise = {names: cost / precision for names, precision in planned.items()}
     return [
         weight**2 * sum(noise[names] * share(domain, names, marginal) for names in subsets(domain, marginal))
         for marginal, weight in workload.marginals.items()
     ]
 
 
-def total(workload: Workload, planned: Plan, neighbours: Neighbours) -> float:
+def total(workload: Workload, planned: dict[Attributes, float], neighbours: Neighbours) -> float:
     sizes = [workload.domain.project(marginal).size for marginal in workload.marginals]
     return float(np.dot(variances(workload, planned, neighbours), sizes))
 
 
-def largest(workload: Workload, planned: Plan, neighbours: Neighbours) -> float:
+def largest(workload: Workload, planned: dict[Attributes, float], neighbours: Neighbours) -> float:
     return max(variances(workload, planned, neighbours))
 
 
@@ -64,8 +65,8 @@ def test_no_other_plan_is_better(asked: WorkloadLike, relation: str, objective: 
     slack = 1e-6 if objective == "total" else 2e-3
     for spread in (0.01, 0.1, 0.5):
         for _ in range(20):
-            other = np.array(best.precisions) * np.exp(rng.normal(0, spread, len(best.precisions)))
-            assert value(workload, Plan(best.residuals, other.tolist()), neighbours) > least * (1 - slack)
+            other = np.array(list(best.values())) * np.exp(rng.normal(0, spread, len(best)))
+            assert value(workload, dict(zip(best, other.tolist(), strict=True)), neighbours) > least * (1 - slack)
     second = plan(workload, neighbours, objective="largest" if objective == "total" else "total")
     assert value(workload, second, neighbours) >= least * (1 - slack)
 
@@ -75,7 +76,7 @@ def test_extreme_weights_leave_a_plan_that_can_be_measured() -> None:
         [{"attributes": ["a", "b"], "weight": 1e300}, {"attributes": ["c"], "weight": 1e-300}], DOMAIN
     )
     for objective in ("total", "largest"):
-        precisions = plan(workload, Neighbours(), objective=objective).precisions
+        precisions = list(plan(workload, Neighbours(), objective=objective).values())
         assert max(precisions) == 1 and min(precisions) > 0
 
 

@@ -32,11 +32,11 @@ def truth(threshold: Threshold) -> np.ndarray:
     return np.asarray(hits.mean(axis=1))
 
 
-def coverage(threshold: Threshold, workload: str) -> tuple[float, float]:
+def coverage(threshold: Threshold, workload: str, mechanism: str = "gaussian") -> tuple[float, float]:
     """How often measured intervals of plain noise hold in 200 releases, and how often they would a fifth narrower."""
     held, narrow = [], []
     for seed in range(200):
-        made = discreet.release(TABLE, workload, epsilon=1.0, mechanism="gaussian", certificate=0, seed=seed)
+        made = discreet.release(TABLE, workload, epsilon=1.0, mechanism=mechanism, certificate=0, seed=seed)
         estimates = fractions(made.answers, threshold)
         bars = Intervals(made).of(threshold, np.arange(len(estimates)), estimates)
         assert {KINDS[kind] for kind in bars.kind} == {"measured"}
@@ -55,6 +55,27 @@ def test_measured_intervals_hold_as_often_as_they_say(threshold: Threshold, work
     held, narrow = coverage(threshold, workload)
     assert held == pytest.approx(0.95, abs=0.02)
     assert narrow < 0.92, "intervals that are too narrow must be noticed"
+
+
+@pytest.mark.parametrize("r", [1, 2, 3])
+def test_so_do_those_of_marginals_put_together_from_residuals(r: int) -> None:
+    held, narrow = coverage(Threshold(("age", "sex", "income"), r), "all:3", "residual-planner")
+    assert held == pytest.approx(0.95, abs=0.02)
+    assert narrow < 0.92, "intervals that are too narrow must be noticed"
+
+
+def test_rows_fitted_to_residuals_have_the_intervals_of_these() -> None:
+    settings = {"measures": "residuals", "max_steps": 8}
+    made = discreet.release(TABLE, "all:2", epsilon=1.0, rows=20, settings=settings, certificate=0, seed=1)
+    assert made.residuals is not None
+    estimates = fractions(made.answers, PAIR)
+    bars = Intervals(made).of(PAIR, np.arange(len(estimates)), estimates)
+    assert {KINDS[kind] for kind in bars.kind} == {"measured"}
+    assert (bars.low + bars.high) / 2 == pytest.approx(made.residuals.counts(PAIR.attributes) / 400, abs=1e-6)
+    reach = 1.96 * made.residuals.variance(PAIR.attributes) ** 0.5 / 400
+    assert bars.high - bars.low == pytest.approx(2 * reach, rel=1e-3)
+    deep = Threshold(("age", "sex", "income"))
+    assert KINDS[Intervals(made).of(deep, np.arange(1), np.zeros(1)).kind[0]] == "unknown"  # was not measured
 
 
 def test_counts_that_are_not_listed_have_intervals_too(monkeypatch: pytest.MonkeyPatch) -> None:

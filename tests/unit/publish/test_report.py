@@ -12,7 +12,9 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from tests.readable import small_table
 
+import discreet
 from discreet.data.schema import Schema
 from discreet.models.noisy import NoisyCounts
 from discreet.models.relaxed import RelaxedRows
@@ -262,6 +264,22 @@ def test_noisy_counts_come_from_the_marginal_with_the_least_noise() -> None:
     text = unescape(render(replace(made, measurements=[*made.measurements, precise])))
     spread = 2 * np.sqrt(20) / 100  # the variance of 20 cells with sigma 1, in percent of 10,000 rows
     assert f"noisy counts % (± {spread:.2f})" in text
+
+
+def test_residuals_are_told_as_the_counts_that_they_make_up() -> None:
+    settings = {"measures": "residuals"}
+    table = small_table(400)
+    made = discreet.release(table, "all:2", epsilon=4.0, rows=50, settings=settings, certificate=0, seed=1)
+    words = read(made).words
+    assert "counts of 10 thresholds were put together from what was measured" in words
+    spread = float(re.search(r"Root mean square: ([\d.]+) sigma", words).group(1))  # type: ignore[union-attr]
+    assert 0.3 < spread < 1.7  # residuals taken for counts would be a hundred off
+    counts, variance = report._summed(made, "sex")
+    assert counts is not None
+    exact = np.bincount(table.codes()[:, made.domain.index("sex")])
+    assert np.abs(counts - exact).max() < 5 * variance**0.5 < 100
+    plain = discreet.release(table, "all:2", epsilon=4.0, mechanism="gaussian", certificate=0, seed=1)
+    assert "thresholds were measured" in read(plain).words
 
 
 def test_many_steps_are_summed_up() -> None:
