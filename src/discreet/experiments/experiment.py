@@ -66,7 +66,7 @@ class Experiment:
         datasets: Which tables a grid of each size runs on.
         repeats: How many seeds a setting has on a table, of so many that are asked for: slow ones may have fewer, and
             those that are close to each other more.
-        first_seed: Of a setting: what was chosen while looking at some seeds is judged on others.
+        first_seed: Of a dataset and a setting: what was chosen while looking at some seeds is judged on others.
         hopeless: Ends of a cell that no other seed would change; `refused` is one where the workload is fixed.
         minutes: What a cell may take, each in a process of its own; None to run all in one process.
     """
@@ -82,7 +82,7 @@ class Experiment:
     tables: Callable[[Sequence[Row]], dict[str, str]] = lambda _: {}
     datasets: Mapping[str, Sequence[str]] = field(default_factory=lambda: DATASETS)
     repeats: Callable[[str, Setting, int], int] = lambda dataset, setting, seeds: seeds
-    first_seed: Callable[[Setting], int] = lambda _: FIRST_SEED
+    first_seed: Callable[[str, Setting], int] = lambda _, __: FIRST_SEED
     hopeless: tuple[str, ...] = ("unfinished",)
     minutes: float | None = None
 
@@ -102,6 +102,6 @@ class Experiment:
         for number in range(max((repeats for *_, repeats in planned), default=0)):
             for dataset, setting, repeats in planned:
                 if number < repeats:
-                    cell = Cell(dataset, setting, self.first_seed(setting) + number)
+                    cell = Cell(dataset, setting, self.first_seed(dataset, setting) + number)
                     cells[cell.key] = cell
         return list(cells.values())

@@ -69,7 +69,10 @@ _LONG = (("loans", "rap"), ("salary-coded", "rap"), ("salary-coded", "auto"))
 """Tables that take one of them more than a minute."""
 
 _FRESH_SEED = 500
-"""The constants of `auto` were chosen while looking at lower seeds, so it is judged on others."""
+"""`auto` is judged on seeds that nobody looked at while its constants were chosen."""
+
+_FRESHER_SEED, _FRESHER = 600, ("acs-2019-excerpts", "adult-binned", "adult-reduced", "nltcs")
+"""Where it was changed after that, for tables of few cells, it is judged on others again."""
 
 _MINUTES = 20.0
 _TABLE = ("dataset", "workload")
@@ -110,8 +113,10 @@ def _repeats(dataset: str, setting: Setting, seeds: int) -> int:
     return 2 * seeds if mechanism in _CLOSE and (dataset, setting["workload"]) in _SHORT else seeds
 
 
-def _first_seed(setting: Setting) -> int:
-    return _FRESH_SEED if setting["mechanism"] == "auto" else FIRST_SEED
+def _first_seed(dataset: str, setting: Setting) -> int:
+    if setting["mechanism"] != "auto":
+        return FIRST_SEED
+    return _FRESHER_SEED if dataset in _FRESHER else _FRESH_SEED
 
 
 def _measure(table: Table, setting: Setting, seed: int) -> Figures:
@@ -206,8 +211,9 @@ EXPERIMENT = Experiment(
     remarks=(
         "Delta is 1/n^2 and the conversion to zCDP is the same for all. The workload is drawn with seed 0; seeds are "
         "of the noise. Nothing is spent on a certificate.",
-        f"Seeds are {FIRST_SEED} and up, but for {_OURS}: its constants were chosen while looking at seeds below "
-        f"{_FRESH_SEED}, so it is run on {_FRESH_SEED} and up.",
+        f"Seeds are {FIRST_SEED} and up, but for {_OURS}: its constants were chosen while looking at other seeds than "
+        f"those that it is run on, {_FRESH_SEED} and up, or {_FRESHER_SEED} and up where it was changed later "
+        f"({', '.join(_FRESHER)}).",
         f"Each cell has a process of its own, and {_MINUTES:g} minutes; one that runs out of time or is refused is not "
         "tried with other seeds. Mechanisms that take more than a minute have "
         f"{_SLOW_SEEDS} seeds, and epsilon {' and '.join(f'{e:g}' for e in _SLOW_EPSILONS)}: "

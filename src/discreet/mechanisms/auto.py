@@ -59,6 +59,12 @@ FIT = FitSettings(
 )
 """Constants of the fit that differ from those of `rap`."""
 
+_FEW_CELLS, _SHORT_OVERRUN = 4096, 1.2
+"""Where the largest marginals have at most so many cells on average, the answer is at this multiple of the steps.
+
+The risk is a sum over all cells. With many of them most are light, and heavy ones, which come last, hardly count in it;
+with few it speaks for them too."""
+
 _BETWEEN = 0.07
 """Share of what single attributes leave that goes to marginals which are contained in others, where it is worth it."""
 
@@ -73,6 +79,9 @@ _FEW_VALUES = 1 / 3
 
 _HALFWAY = 1 / 2
 """Where precisions of residuals lie between those of plain noise (0) and of the least total variance (1)."""
+
+_LEAST = 2.0**-40
+"""Least precision of a residual, relative to the largest."""
 
 _MOST = 3 / 4
 """Share of the marginals of an order that must fit for them to be measured although the others do not."""
@@ -132,8 +141,8 @@ def run(curator: Curator, job: Job) -> Outcome:
     """Measure everything, smooth, fit."""
     settings: Settings = job.settings
     domain = curator.domain
-    constants = replace(FIT, max_steps=settings.max_steps)
     wanted = needed(job.workload, settings)
+    constants = replace(FIT, max_steps=settings.max_steps, overrun=overrun(domain, wanted))
     measured, known = (_residuals if by_residuals(domain, wanted, settings) else _marginals)(curator, job, wanted)
     rows = settings.rows + settings.rows % fit.GROUPS
     logits = start.mixture(domain, rows, known.first, settings=constants, seed=job.seed)
@@ -141,6 +150,12 @@ def run(curator: Curator, job: Job) -> Outcome:
     relaxed = RelaxedRows.publish(domain, curator.total, np.asarray(fit.probabilities(domain, logits)))
     notes = {"fits": [taken], "order": max(map(len, wanted)), **known.notes}
     return Outcome(answering.publish(relaxed, settings, job), measured, notes)
+
+
+def overrun(domain: Domain, wanted: Mapping[Attributes, float]) -> float:
+    """How far a fit goes on; public facts only."""
+    cells = float(np.mean([domain.project(names).size for names in _largest(wanted)]))
+    return FIT.overrun if cells > _FEW_CELLS else _SHORT_OVERRUN
 
 
 class _Known(NamedTuple):
@@ -222,7 +237,7 @@ def precisions(domain: Domain, wanted: Mapping[Attributes, float]) -> dict[Attri
         for held in closure([names]):
             covered[held] += wanted[names] ** (1 / power) * sizes[held] / sizes[names]
     found = np.array([covered[names] ** power * sizes[names] ** (1 - power) for names in wanted])
-    short = (found / found.max()).astype(np.float32)  # short fractions, for exact arithmetic
+    short = np.maximum(found / found.max(), _LEAST).astype(np.float32)  # short fractions, for exact arithmetic
     return {names: float(each) for names, each in zip(wanted, short, strict=True)}
 
 

@@ -164,3 +164,13 @@ def test_attributes_of_one_value_have_no_residual() -> None:
     given = precisions(domain, auto.needed(parse.workload("all:3", domain), Settings()))
     assert all("one" not in names for names in given)
     assert max(map(len, given)) == 3
+
+
+def test_fits_go_on_for_longer_where_most_cells_are_light() -> None:
+    def overrun(sizes: dict[str, int]) -> float:
+        workload = parse.workload("all:3", Domain(sizes))
+        return auto.overrun(workload.domain, auto.needed(workload, Settings()))
+
+    assert overrun(of_size(15, 5)) == 1.2
+    assert overrun(of_size(20, 5)) == auto.FIT.overrun == 1.4
+    assert overrun(of_size(10, 3) | {"zip": 1000}) == 1.4  # a few large ones count
