@@ -12,8 +12,10 @@ from math import erfc, exp, sqrt
 
 _EULER = 0.5772156649015329
 
-_FACTORS, _POWER = {"auto": 0.4, "rap": 0.48}, 0.73
+_FACTORS, _POWER = {"auto": 0.4, "auto, residuals": 0.6, "rap": 0.48}, 0.73
 """Largest error by the noise on the largest marginals, both as fractions of the rows: factor * noise^power.
+
+Marginals put together from residuals share their noise: that of the smaller ones does not average out.
 
 Within a factor of two of what was found on ADULT, ADULT in bins, ADULT reduced and NLTCS at epsilon 0.1 and 1; on LOANS
 and SALARY, where few of many cells hold most of the table, errors were up to three times as large with `auto`, and more

@@ -9,13 +9,13 @@ tables of `discreet experiment family` time and memory come out within a factor 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations
 from math import exp, log, prod, sqrt
 
-from discreet.mechanisms import answering, auto, rap, residual, search
+from discreet.mechanisms import allotment, answering, auto, rap, residual, search
 from discreet.mechanisms.cover import cells_at, cells_of, cover
 from discreet.mechanisms.expected import of_fit, of_noise, of_others
 from discreet.mechanisms.facts import Cost, Facts
@@ -101,9 +101,10 @@ def residual_planner(facts: Facts) -> Cost:
 
 def of_auto(facts: Facts) -> Cost:
     """Everything is measured and fitted once."""
-    wanted = auto.needed(facts.workload, facts.settings)
+    wanted = allotment.needed(facts.workload, facts.settings.order)
     deviation = _noise_of_auto(facts.workload, facts.rows, facts.neighbours, facts.rho, facts.settings)
-    return _fitted(facts, list(wanted), _steps(facts, 0.045), auto.FIT, of_fit(deviation))
+    name = "auto, residuals" if _by_residuals(facts, wanted) else "auto"
+    return _fitted(facts, list(wanted), _steps(facts, 0.045), auto.FIT, of_fit(deviation, name))
 
 
 def of_rap(facts: Facts) -> Cost:
@@ -251,7 +252,7 @@ def of_aim(facts: Facts) -> Cost:
     settings, domain = facts.settings, facts.domain
     usual = exp(sum(map(log, domain.sizes)) / len(domain))
     rounds = max(1, round(8.4 * sqrt(len(domain)) * (facts.rows / facts.deviation / 1000) ** 0.27 / usual**0.25))
-    candidates = auto.needed(facts.workload, auto.Settings(order=facts.workload.widest))
+    candidates = allotment.needed(facts.workload, facts.workload.widest)
     cells = domain.bits + sum(sorted(facts.sizes(candidates))[:rounds])
     return Cost(
         cells,
@@ -355,23 +356,28 @@ def _projected(facts: Facts, rounds: int, picks: int, settings: rap.PaperSetting
 
 
 def _beside_auto(facts: Facts, name: str) -> float:
-    """Expected error of a mechanism by that of `auto`."""
-    return of_others(name, of_fit(_noise_of_auto(facts.workload, facts.rows, facts.neighbours, facts.rho)))
+    """Expected error of a mechanism by that of `auto` on marginals."""
+    settings = auto.Settings(measures="marginals")
+    return of_others(name, of_fit(_noise_of_auto(facts.workload, facts.rows, facts.neighbours, facts.rho, settings)))
 
 
 @lru_cache(maxsize=4)
 def _noise_of_auto(
-    workload: Workload, rows: int, neighbours: Neighbours, rho: Fraction, settings: auto.Settings | None = None
+    workload: Workload, rows: int, neighbours: Neighbours, rho: Fraction, settings: auto.Settings
 ) -> float:
     """Deviation of the noise on the largest marginals that `auto` measures, as a fraction of the rows."""
-    facts = Facts(workload, rows, neighbours, rho, settings or auto.Settings())
-    wanted = auto.needed(workload, facts.settings)
+    facts = Facts(workload, rows, neighbours, rho, settings)
+    wanted = allotment.needed(workload, facts.settings.order)
     order = max(map(len, wanted))
-    if auto.by_residuals(workload.domain, wanted, facts.settings):
-        given = auto.precisions(workload.domain, wanted)
+    if _by_residuals(facts, wanted):
+        given = allotment.precisions(workload.domain, wanted)
         widest = [names for names in given if len(names) == max(map(len, given))]
         each = residual.variances(given, widest, domain=workload.domain, neighbours=neighbours, rho=rho)
         return sqrt(max(each.values())) / rows
-    parts = auto.shares(wanted, workload, total=rows, sigma=facts.deviation)
+    parts = allotment.shares(wanted, workload, total=rows, sigma=facts.deviation)
     least = min(part for names, part in parts.items() if len(names) == order)
     return facts.deviation / sqrt(least) / rows
+
+
+def _by_residuals(facts: Facts, wanted: Mapping[Attributes, float]) -> bool:
+    return allotment.by_residuals(facts.domain, wanted, facts.settings.measures, sigma=facts.deviation)

@@ -196,8 +196,9 @@ class _Kept:
 
     The least risk is an estimate, and noisy: where it hardly changes for long, its least value may come late, when the
     fit has begun to follow the noise. So the answer is the first average that is not clearly worse. The risk is a sum
-    over tiles, whose noise is independent, so the standard error of a difference between two averages is the root of
-    the sum of squared differences (the rule of one standard error: Breiman et al. 1984, section 3.4.3).
+    over tiles, whose noise is independent (but for residuals that marginals share), so the standard error of a
+    difference between two averages is the root of the sum of squared differences (the rule of one standard error:
+    Breiman et al. 1984, section 3.4.3).
     """
 
     def __init__(self, settings: FitSettings) -> None:

@@ -57,8 +57,8 @@ def joined(
 ) -> list[Target]:
     """Marginals put together from noisy residuals, as fractions of `total` rows.
 
-    They share the noise of their residuals, and `z` is fresh noise that is shared in the same way, so it has the
-    distribution of theirs over all marginals together.
+    They share the noise of their residuals, and `z` is fresh noise that is shared in the same way, so but for what
+    `calm` makes of single attributes it has the distribution of theirs over all marginals together.
 
     Args:
         domain: Public.

@@ -145,7 +145,7 @@ def _differences(release: Release) -> str:
             answered = at_cells(found.threshold, cells, release.domain, value_at) / GRID
             rows.append((answered - _counts(release, found), math.sqrt(_variance(release, found))))
     counts, shown = sum(len(found.counts) for found in every), sum(len(part) for part, _ in rows)
-    squares = [_variance(release, found) for found in every]
+    squares = [_variance(release, found) for found in (_affordable(release) if release.residuals else every)]
     noise = " to ".join(dict.fromkeys(f"{math.sqrt(square):,.1f}" for square in (min(squares), max(squares))))
     how = "were put together from what was measured" if release.residuals else "were measured"
     told = f"{counts:,} counts of {len(every):,} thresholds {how}; sigma of the noise: {noise} rows."
@@ -300,6 +300,16 @@ def _budget(release: Release) -> str:
     return _section("Where did the budget go?", f"<p>{told}</p>", f"<figure>{picture}</figure>", table)
 
 
+def _measured(release: Release) -> str:
+    """What measurements.parquet holds."""
+    if release.residuals is None:
+        return "the noisy counts, as measured" if release.measurements else ""
+    return (
+        "noisy residuals of marginals, as measured, each times the number of its cells: take the mean out along every "
+        "attribute and divide by that number; a marginal is the sum of the residuals of its subsets, each spread evenly"
+    )
+
+
 def _provenance(release: Release) -> str:
     guarantee, neighbours = release.guarantee, release.guarantee.neighbours
     facts = [
@@ -317,7 +327,7 @@ def _provenance(release: Release) -> str:
         "synthetic.parquet": "synthetic rows in the original schema" if rows else "",
         "codes.parquet": "the same rows as codes 0, 1, ... of each attribute's values" if rows else "",
         "answers.parquet": "every answer in words, with its error bar" if release.workload.size <= MOST_ANSWERS else "",
-        "measurements.parquet": "the noisy counts, as measured" if release.measurements else "",
+        "measurements.parquet": _measured(release),
         "model.parquet": "the fitted model, from which further queries are answered" if model else "",
         "report.html": "this page",
     }

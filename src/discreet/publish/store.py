@@ -4,7 +4,7 @@
     synthetic.parquet     synthetic rows in the original schema
     codes.parquet         the same rows as codes 0, 1, ... of each attribute's values
     answers.parquet       every answer in words (up to MOST_ANSWERS queries)
-    measurements.parquet  noisy counts: entry of "measurements" in release.json, cell, count
+    measurements.parquet  noisy counts, or residuals: entry of "measurements" in release.json, cell, count
     model.parquet         the fitted model: per attribute, shares of 2^14 of each relaxed row; or the weight of each row
                           (unless answers come from the synthetic rows)
     bootstrap.json        how far answers outside the workload may be off, once that was estimated

@@ -1,176 +1,71 @@
-"""How `auto` shares its budget, from public facts."""
+"""Settings of `auto`, and how far its fits go on."""
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import replace
+from typing import Any
+
 import pytest
+from tests.tables import random_table
 
 from discreet.data.domain import Domain
 from discreet.errors import BadSetting
-from discreet.mechanisms import auto, residual
-from discreet.mechanisms.auto import Settings, by_residuals, precisions, shares
+from discreet.mechanisms import auto
+from discreet.mechanisms.allotment import needed
+from discreet.mechanisms.job import Job
+from discreet.models import fit
+from discreet.privacy.budget import Budget
+from discreet.privacy.curator import Curator
+from discreet.privacy.entropy import SeededEntropy
+from discreet.privacy.loss import rho_of
 from discreet.privacy.neighbours import Neighbours
+from discreet.progress import SILENT
 from discreet.queries import parse
-from discreet.queries.workload import Workload
-
-DOMAIN = Domain({"age": 100, "sex": 2, "race": 5, "income": 20})
 
 
-def asked(text: str) -> Workload:
-    return parse.workload(text, DOMAIN, seed=0)
-
-
-def given(text: str, sigma: float, total: int = 10_000) -> dict[tuple[str, ...], float]:
-    workload = asked(text)
-    return shares(auto.needed(workload, Settings()), workload, total=total, sigma=sigma)
-
-
-def by_order(parts: dict[tuple[str, ...], float]) -> list[float]:
-    return [sum(part for names, part in parts.items() if len(names) == order) for order in (1, 2, 3)]
-
-
-def test_every_smaller_marginal_is_measured_too_and_shares_add_up() -> None:
-    parts = given("all:3", sigma=50)
-    assert [sum(len(names) == order for names in parts) for order in (1, 2, 3)] == [4, 6, 4]
-    assert sum(parts.values()) == pytest.approx(1)
-    single, between, largest = by_order(parts)
-    assert largest > 1.7 * between > 0
-    assert parts["age",] / parts["sex",] == pytest.approx(50 ** (1 / 3))
-    assert single > 0
-
-
-def test_the_noisier_the_more_goes_to_single_attributes() -> None:
-    portions = [by_order(given("all:3", sigma=sigma))[0] for sigma in (1, 10, 100, 1000)]
-    assert portions == sorted(portions)
-    assert portions[0] < 0.1
-    assert portions[-1] > 0.5
-    assert by_order(given("all:3", sigma=100, total=10**6))[0] < portions[2]
-
-
-def test_the_share_of_single_attributes_is_the_best_one_for_what_it_is_worth() -> None:
-    sigma, total, workload = 100.0, 10_000, asked("all:3")
-    largest = list(workload.marginals)
-    worth = auto._worth(DOMAIN, [(name,) for name in DOMAIN], largest)
-    single = by_order(given("all:3", sigma=sigma, total=total))[0] / worth
-    noise = 0.4 * np.mean(DOMAIN.sizes) * sigma * 2 / total
-
-    def loss(share: float) -> float:
-        return float(noise / np.sqrt(share) + auto._BALANCE / np.sqrt(1 - share))
-
-    assert loss(single) <= min(loss(single * 0.9), loss(single * 1.1))
-
-
-def test_a_marginal_in_the_workload_that_is_inside_another_is_in_between() -> None:
-    parts = given("age, sex; age, sex, race; income, race", sigma=50)
-    assert parts["race", "income"] > parts["age", "sex"]
-    assert set(parts) > {("age", "sex", "race"), ("sex", "race")}
-
-
-def test_what_larger_marginals_make_precise_is_not_paid_for_again() -> None:
-    assert auto._worth(DOMAIN, [("sex",)], [("sex", "race")]) == pytest.approx(1 / (1 + 1 / 5))
-    binary = Domain({f"b{at}": 2 for at in range(16)})
-    workload = parse.workload("all:3", binary)
-    parts = shares(auto.needed(workload, Settings()), workload, total=10_000, sigma=50)
-    single, between, _ = by_order(parts)
-    assert single < 0.01
-    assert between < 0.06
-    assert sum(parts.values()) == pytest.approx(1)
-
-
-def test_single_attributes_alone_get_everything() -> None:
-    assert sum(given("all:1", sigma=50).values()) == pytest.approx(1)
-    assert len(given("all:1", sigma=50)) == 4
-
-
-def test_weights_of_the_workload_count() -> None:
-    workload = parse.workload(
-        {"thresholds": [{"attributes": ["age", "sex"], "weight": 3}, {"attributes": ["race", "income"]}]}, DOMAIN
-    )
-    parts = shares(auto.needed(workload, Settings()), workload, total=10_000, sigma=50)
-    assert parts["age", "sex"] == pytest.approx(3 * parts["race", "income"])
-
-
-def test_a_few_large_marginals_do_not_keep_the_others_from_being_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of four marginals of three attributes one is left out, so three quarters are measured; of two out, none is."""
-    everything = auto.needed(asked("all:3"), Settings())
-    cells = sum(DOMAIN.project(names).size for names in everything)
-    sizes = sorted(DOMAIN.project(names).size for names in everything if len(names) == 3)
-    monkeypatch.setattr(auto, "MOST_CELLS", cells - 1)
-    wanted = auto.needed(asked("all:3"), Settings())
-    assert sorted(DOMAIN.project(names).size for names in wanted if len(names) == 3) == sizes[:3]
-    assert sum(len(names) == 2 for names in wanted) == 6
-    monkeypatch.setattr(auto, "MOST_CELLS", cells - sizes[-1] - 1)
-    assert max(map(len, auto.needed(asked("all:3"), Settings()))) == 2
-
-
-def chosen(sizes: dict[str, int], text: str = "all:3", **settings: str) -> bool:
-    workload = parse.workload(text, Domain(sizes))
-    wanted = auto.needed(workload, Settings(**settings))  # type: ignore[arg-type]
-    return by_residuals(workload.domain, wanted, Settings(**settings))  # type: ignore[arg-type]
-
-
-def of_size(size: int, many: int) -> dict[str, int]:
-    return {f"a{at}": size for at in range(many)}
-
-
-def test_residuals_are_measured_where_attributes_have_few_values() -> None:
-    assert chosen(of_size(2, 16))
-    assert chosen(of_size(3, 10))
-    assert not chosen(of_size(4, 10))
-    assert not chosen(of_size(2, 17))  # what they cost together is not known well enough
-    assert chosen(of_size(2, 16) | {"one": 1})
-    assert chosen(of_size(2, 15) | {"age": 100})
-    assert not chosen(of_size(3, 10), "all:2")
-    assert not chosen(of_size(2, 16), "all:1")  # then there is nothing that they share
-
-
-def test_what_is_measured_can_be_chosen() -> None:
-    assert not chosen(of_size(2, 16), measures="marginals")
-    assert chosen(of_size(50, 4), measures="residuals")
-    assert not chosen(of_size(1, 4), measures="residuals")  # nothing would be left to measure
+def test_what_is_measured_is_one_of_three() -> None:
+    assert auto.Settings(measures="residuals").measures == "residuals"
     with pytest.raises(BadSetting, match="measures"):
-        Settings(measures="everything")
+        auto.Settings(measures="everything")
 
 
-def test_precisions_of_residuals_lie_halfway_between_plain_noise_and_the_least_total_variance() -> None:
-    workload = asked("all:3")
-    wanted = auto.needed(workload, Settings())
-    given = precisions(DOMAIN, wanted)
-    best = residual.plan(workload, Neighbours("add-remove"))  # whose costs are those of the closed form
-    plain = {
-        names: sum(
-            DOMAIN.project(names).size / DOMAIN.project(largest).size
-            for largest in workload.marginals
-            if set(names) <= set(largest)
-        )
-        for names in given
-    }
-    assert set(given) == set(best)
-    ratios = [given[names] ** 2 / (plain[names] * best[names]) for names in given]
-    assert ratios == pytest.approx([ratios[0]] * len(ratios), rel=1e-5)
-
-
-def test_precisions_are_in_proportion_to_weights_where_marginals_share_nothing() -> None:
-    workload = parse.workload(
-        {"thresholds": [{"attributes": ["age"], "weight": 3}, {"attributes": ["income"]}]},
-        Domain({"age": 9, "income": 9}),
-    )
-    given = precisions(workload.domain, auto.needed(workload, Settings()))
-    assert given["age",] == pytest.approx(3 * given["income",])
-
-
-def test_attributes_of_one_value_have_no_residual() -> None:
-    domain = Domain({"a": 2, "one": 1, "b": 2, "c": 3})
-    given = precisions(domain, auto.needed(parse.workload("all:3", domain), Settings()))
-    assert all("one" not in names for names in given)
-    assert max(map(len, given)) == 3
+def overrun(sizes: dict[str, int]) -> float:
+    workload = parse.workload("all:3", Domain(sizes))
+    return auto.overrun(workload.domain, needed(workload))
 
 
 def test_fits_go_on_for_longer_where_most_cells_are_light() -> None:
-    def overrun(sizes: dict[str, int]) -> float:
-        workload = parse.workload("all:3", Domain(sizes))
-        return auto.overrun(workload.domain, auto.needed(workload, Settings()))
+    assert overrun({f"a{at}": 15 for at in range(5)}) == 1.2
+    assert overrun({f"a{at}": 20 for at in range(5)}) == auto.FIT.overrun == 1.4
+    assert overrun({"a": 10, "b": 10, "c": 10, "zip": 1000}) == 1.4  # a few large ones count
 
-    assert overrun(of_size(15, 5)) == 1.2
-    assert overrun(of_size(20, 5)) == auto.FIT.overrun == 1.4
-    assert overrun(of_size(10, 3) | {"zip": 1000}) == 1.4  # a few large ones count
+
+def fitted(monkeypatch: pytest.MonkeyPatch, measures: str) -> set[tuple[str, ...]]:
+    """Marginals that rows are fitted to."""
+    domain = Domain({"a": 3, "b": 3, "c": 4, "d": 2})
+    rho = rho_of(1.0, 1e-6)
+    curator = Curator(
+        random_table(500, domain=domain), budget=Budget(rho), neighbours=Neighbours(), entropy=SeededEntropy(0)
+    )
+    seen: set[tuple[str, ...]] = set()
+    original = fit.fit
+
+    def watched(domain: Domain, logits: Any, targets: Any, **rest: Any) -> Any:
+        seen.update(target.attributes for target in targets)
+        return original(domain, logits, targets, **rest)
+
+    monkeypatch.setattr(fit, "fit", watched)
+    settings = auto.Settings(rows=20, max_steps=8, measures=measures)
+    auto.run(curator, Job(parse.workload("all:3", domain), rho, settings, None, 0, SILENT))
+    return seen
+
+
+def test_rows_are_fitted_to_what_holds_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(fitted(monkeypatch, "marginals")) == 4 + 6 + 4
+    assert {len(names) for names in fitted(monkeypatch, "residuals")} == {1, 3}
+
+
+def test_where_only_a_part_of_a_marginal_is_fitted_so_is_what_lies_inside(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auto, "FIT", replace(auto.FIT, large=30))
+    pairs = {names for names in fitted(monkeypatch, "residuals") if len(names) == 2}
+    assert pairs == {("a", "b"), ("a", "c"), ("b", "c")}  # of a, b, c, which has 36 cells; the others have at most 24

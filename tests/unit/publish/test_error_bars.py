@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -76,6 +77,29 @@ def test_rows_fitted_to_residuals_have_the_intervals_of_these() -> None:
     assert bars.high - bars.low == pytest.approx(2 * reach, rel=1e-3)
     deep = Threshold(("age", "sex", "income"))
     assert KINDS[Intervals(made).of(deep, np.arange(1), np.zeros(1)).kind[0]] == "unknown"  # was not measured
+
+
+def test_a_noisy_number_of_rows_is_part_of_them() -> None:
+    settings = {"measures": "residuals", "max_steps": 8}
+    common: dict[str, Any] = {
+        "epsilon": 1.0,
+        "delta": 1e-6,
+        "rows": 20,
+        "settings": settings,
+        "certificate": 0,
+        "seed": 1,
+    }
+    made = discreet.release(TABLE, "all:2", neighbours="add-remove", **common)
+    assert made.residuals is not None
+    assert made.residuals.total_variance == made.notes["total_variance"] > 0
+    everybody = Threshold(("sex",))
+    without = replace(made, notes={**made.notes, "total_variance": 0.0})
+
+    def width(release: Release) -> float:
+        bars = Intervals(release).of(everybody, np.arange(2), np.zeros(2))
+        return float((bars.high - bars.low)[0])
+
+    assert width(made) > width(without) > 0
 
 
 def test_counts_that_are_not_listed_have_intervals_too(monkeypatch: pytest.MonkeyPatch) -> None:
