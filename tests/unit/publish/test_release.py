@@ -223,7 +223,7 @@ def test_a_tiny_certificate_is_a_certificate() -> None:
 def test_more_cells_than_can_be_measured_are_covered_by_smaller_marginals(
     mechanism: str, orders: set[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (cover, auto):
+    for module in (cover, allotment):
         monkeypatch.setattr(module, "MOST_CELLS", 1000)
     sizes = {f"a{i}": 12 for i in range(3)}
     table = discreet.read(pa.table({name: [0, 1, 2] * 200 for name in sizes}), schema=sizes)
