@@ -16,7 +16,7 @@ from tests.readable import SCHEMA, small_rows, small_table
 
 import discreet
 from discreet.errors import BadData, BadLedger, BadRelease, BadSetting, BadWorkload
-from discreet.mechanisms import answering, auto, cover, rap
+from discreet.mechanisms import allotment, answering, cover, rap
 from discreet.models.relaxed import RelaxedRows
 from discreet.models.rounded import RoundedRows
 from discreet.publish import store
