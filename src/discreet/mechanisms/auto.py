@@ -116,9 +116,9 @@ def run(curator: Curator, job: Job) -> Outcome:
     domain = curator.domain
     wanted = needed(job.workload, settings.order)
     constants = replace(FIT, max_steps=settings.max_steps, overrun=overrun(domain, wanted))
-    measured, known = (_residuals if by_residuals(domain, wanted, settings.measures) else _marginals)(
-        curator, job, wanted
-    )
+    sigma = curator.neighbours.marginal_deviation(job.rho)
+    measure = _residuals if by_residuals(domain, wanted, settings.measures, sigma=sigma) else _marginals
+    measured, known = measure(curator, job, wanted)
     rows = settings.rows + settings.rows % fit.GROUPS
     logits = start.mixture(domain, rows, known.first, settings=constants, seed=job.seed)
     logits, taken = fit.fit(domain, logits, known.fitted, settings=constants, seed=job.seed, progress=job.progress)

@@ -69,3 +69,14 @@ def test_where_only_a_part_of_a_marginal_is_fitted_so_is_what_lies_inside(monkey
     monkeypatch.setattr(auto, "FIT", replace(auto.FIT, large=30))
     pairs = {names for names in fitted(monkeypatch, "residuals") if len(names) == 2}
     assert pairs == {("a", "b"), ("a", "c"), ("b", "c")}  # of a, b, c, which has 36 cells; the others have at most 24
+
+
+def test_a_budget_whose_noise_residuals_cannot_have_is_spent_on_marginals() -> None:
+    """Under add-remove a refusal would come after the number of rows was paid for."""
+    domain = Domain({"a": 2, "b": 2, "c": 2})
+    rho = rho_of(1e-10, 1e-30)
+    entropy, relation = SeededEntropy(0), Neighbours("add-remove")
+    curator = Curator(random_table(50, domain=domain), budget=Budget(2 * rho), neighbours=relation, entropy=entropy)
+    curator.measure_total(rho=rho)
+    job = Job(parse.workload("all:3", domain), rho, auto.Settings(rows=20, max_steps=8), None, 0, SILENT)
+    assert not any(found.residual for found in auto.run(curator, job).measurements)
