@@ -53,10 +53,10 @@ def largest_error(entries: list[Entry]) -> str:
 
 def time_by_queries(entries: list[Entry]) -> str:
     """Whole releases, from 10^5 to 10^11 queries."""
-    found = sorted(latest(entries, "scale", "table", "workload"), key=lambda e: e["queries"])
+    found = sorted(latest(entries, "scale", "table", "workload", "mechanism"), key=lambda e: e["queries"])
     adult, whole, some = (
-        [(e["queries"], e["seconds"]) for e in found if (e["table"], e["workload"][:3]) == kind]
-        for kind in (("adult", "all"), ("loans", "all"), ("loans", "ran"))
+        [(e["queries"], e["seconds"]) for e in found if (e["mechanism"], e["table"], e["workload"][:3]) == kind]
+        for kind in (("auto", "adult", "all"), ("auto", "loans", "all"), ("rap", "loans", "ran"))
     )
     first, last = adult[0], adult[-1]
     words = Words(
@@ -69,7 +69,7 @@ def time_by_queries(entries: list[Entry]) -> str:
     series = [
         Series("ADULT, all 2- to 5-way marginals", adult),
         Series("LOANS, all 3-way", whole),
-        Series("LOANS, 64 r-of-4 thresholds, 16 rounds", some),
+        Series("LOANS, 64 r-of-4 thresholds, 16 rounds of rap", some),
         proportional,
     ]
     return lines(series, words, log_x=True, log_y=True)
@@ -147,23 +147,22 @@ def speed(entries: list[Entry]) -> str:
 def scale(entries: list[Entry]) -> str:
     """Whole releases by number of queries."""
     text = _head(
-        "table | workload | epsilon | queries | seconds | queries a second, over the paper's | peak memory | "
-        "one selection round | largest error | certificate | evaluation"
+        "table | workload | epsilon | mechanism | queries | seconds | queries a second, over the paper's | "
+        "peak memory | one selection round | largest error | certificate | evaluation"
     )
-    for e in latest(entries, "scale", "table", "workload"):
+    for e in latest(entries, "scale", "table", "workload", "mechanism"):
         rate = e["queries"] / e["seconds"]
         text += (
-            f"| {e['table']} | `{e['workload']}` | {e['epsilon']:g} | {e['queries']:,} | {e['seconds']:.0f} | "
-            f"{rate:,.0f}, {rate / PAPER_RATE:,.1f} times | {e['peak'] / 1e9:.2f} GB | {e['round']:.1f} s | "
-            f"{e['max_error']:.4f} | {e['certificate']:.4f} | {e['evaluation']:.0f} s |\n"
+            f"| {e['table']} | `{e['workload']}` | {e['epsilon']:g} | `{e['mechanism']}` | {e['queries']:,} | "
+            f"{e['seconds']:.0f} | {rate:,.0f}, {rate / PAPER_RATE:,.1f} times | {e['peak'] / 1e9:.2f} GB | "
+            f"{e['round']:.1f} s | {e['max_error']:.4f} | {e['certificate']:.4f} | {e['evaluation']:.0f} s |\n"
         )
-    for e in latest(entries, "scale", "table", "workload"):
-        if "thresholded_noise" in e:
-            text += (
-                f"\nOn the same `{e['workload']}` of {e['table']} at epsilon {e['epsilon']:g}, answering zero has a "
-                f"largest error of {e['all_zero']:.4f}, and Gaussian noise on whole marginals, with small values "
-                f"dropped, {e['thresholded_noise']:.4f}.\n"
-            )
+    for e in latest([e for e in entries if "thresholded_noise" in e], "scale", "table", "workload"):
+        text += (
+            f"\nOn the same `{e['workload']}` of {e['table']} at epsilon {e['epsilon']:g}, answering zero has a "
+            f"largest error of {e['all_zero']:.4f}, and Gaussian noise on whole marginals, with small values "
+            f"dropped, {e['thresholded_noise']:.4f}.\n"
+        )
     return text
 
 
