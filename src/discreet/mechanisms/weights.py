@@ -43,6 +43,13 @@ from discreet.queries.workload import Workload
 
 Floats = NDArray[np.float64]
 
+_FARTHEST = 30.0
+"""Largest exponent of one step of MWEM; beyond it there is nothing but noise, far larger than the table."""
+
+_LIGHTEST, _HEAVIEST = 1e-200, 1e100
+"""A weight is never less than the first, and their sum is set to one again before it exceeds the second, or has
+fallen as far: numbers would leave what floats can hold."""
+
 _FLOOR = 1e-6
 """Measured fractions are moved into [floor, 1 - floor]: a weight of zero would stay zero for ever."""
 
@@ -191,11 +198,14 @@ class _Mwem(_Weights):
         progress.stage("multiplicative weights", len(path))
         total = 1.0
         for number, constraint in enumerate(path):
-            if number % len(self._constraints) == 0:  # an error in the total grows with every step that lowers it
+            lost = not 1 / _HEAVIEST < total < _HEAVIEST
+            if lost or number % len(self._constraints) == 0:  # an error in it grows with every step that lowers it
+                np.maximum(self._weights, _LIGHTEST, out=self._weights)
                 self._weights /= self._weights.sum()
                 total = 1.0
             masses = constraint.masses(self._weights, total)
-            factors = np.exp(self._settings.rate * (constraint.measured - masses))
+            steps = self._settings.rate * (constraint.measured - masses)
+            factors = np.exp(np.clip(steps, -_FARTHEST, _FARTHEST))
             if isinstance(constraint, Single):
                 factors[0] = 1.0  # the query's own step; rows that do not match stay
             constraint.scale(self._weights, factors)

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from discreet.data.domain import Domain
 from discreet.data.sparse import Sparse
+from discreet.errors import Bug
 from discreet.models.support import Support
 from discreet.queries.answers import GRID, Answers
 from discreet.queries.threshold import Attributes
@@ -38,6 +39,8 @@ class WeightedRows(Answers):
     @staticmethod
     def publish(total: int, support: Support, weights: NDArray[np.float64]) -> WeightedRows:
         """Round weights that sum to one to the published precision; the largest takes what is left over."""
+        if not np.isfinite(weights).all():
+            raise Bug("The weights of a fitted distribution are not finite.")
         shares = np.floor(weights * WHOLE).astype(np.int64)
         shares[np.argmax(shares)] += WHOLE - shares.sum()
         return WeightedRows(total, support, shares)

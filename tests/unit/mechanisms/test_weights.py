@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 
 from discreet.data.domain import Domain
 from discreet.data.table import read
-from discreet.errors import BadSetting, BadWorkload
+from discreet.errors import BadSetting, BadWorkload, Bug
 from discreet.mechanisms import weights
 from discreet.mechanisms.weights import MwemSettings, PepSettings
 from discreet.models.support import Distribution, Single, Support
@@ -245,3 +245,19 @@ def test_noise_on_empty_cells_is_taken_off_all_cells_alike() -> None:
     found = marginal.feasible(1e-6, np.ones(6, bool))
     assert found.sum() == pytest.approx(1)
     np.testing.assert_allclose(found, [0.49, 0.47, 0.02, 0, 0.02, 0], atol=1e-5)
+
+
+@pytest.mark.parametrize("passes", [0, 20])
+def test_noise_far_larger_than_the_table_leaves_a_distribution(passes: int) -> None:
+    model = weights._Mwem(EVEN, TOTAL, MwemSettings(passes=passes))
+    noisy = [10**7, -(10**7), 10**7, -(10**8)]
+    model.fit([single(("a",), at % 3, count) for at, count in enumerate(noisy)], SILENT)
+    model.fit([single(("a",), 2, -(10**9)), *[single(("b",), value, -(10**9)) for value in range(2)]] * 20, SILENT)
+    published = model.published()
+    assert isinstance(published, WeightedRows)
+    assert published.shares.sum() == WHOLE and published.shares.min() >= 0
+
+
+def test_weights_that_are_no_numbers_are_never_published() -> None:
+    with pytest.raises(Bug, match="not finite"):
+        WeightedRows.publish(TOTAL, SUPPORT, np.full(SUPPORT.size, np.nan))
