@@ -106,7 +106,8 @@ def check_aim(workload: Workload, settings: AimSettings) -> None:
 def run_mst(curator: Curator, job: Job) -> Outcome:
     """Single attributes, then a tree of pairs."""
     settings: MstSettings = job.settings
-    names, third = curator.domain.attributes, job.rho / 3
+    names = curator.domain.attributes
+    third = job.rho / 3 if len(names) > 1 else job.rho  # of one attribute there is no pair to spend the rest on
     measured = curator.measure([(name,) for name in names], rho=third, label="measure every attribute")
     model = GraphicalModel.fit(curator.domain, curator.total, measured, steps=settings.steps)
     tree: list[Attributes] = []
