@@ -34,6 +34,9 @@ def test_a_plan(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert any(line.split()[0] == "all-zero" and line.endswith("up to 1") for line in lines)
     assert "approximate; time is for one core of this machine" in said
     assert "rules of thumb" in said
+    assert "  * the default. " in said
+    errors = {line[4:21].strip(): line.split()[-1] for line in lines[2:] if " GB " in line}
+    assert next(iter(errors.values())) == min((text for text in errors.values() if text != "1"), key=float)
     refused = said.split("These do not apply:")[1]
     assert "pep-pub starts from a public table of the same schema: give one with --public." in refused
     assert sorted(path.name for path in folder.iterdir()) == ["people.csv", "schema.json"]
@@ -56,7 +59,7 @@ def test_some_mechanisms_with_a_setting(folder: Path, capsys: pytest.CaptureFixt
     assert main([*PLAN, "--mechanism", "pep-pub", "--public", "older.csv"]) == 0
     said = capsys.readouterr().out
     assert "These do not apply" not in said
-    assert "recommended" not in said
+    assert "the default" not in said
     assert main([*PLAN, "--public", "people.csv"]) == 2
     assert "--public names the private table" in capsys.readouterr().err
 

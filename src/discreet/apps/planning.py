@@ -19,7 +19,7 @@ from discreet.queries import parse
 
 _NOTE = """\
 Memory and time are approximate; time is for one core of this machine, without reading and writing.
-    Errors of gaussian, gaussian-paper and residual-planner follow from their noise; others are rules of thumb."""
+Errors of gaussian, gaussian-paper and residual-planner follow from their noise; others are rules of thumb."""
 
 
 def plan(arguments: Namespace) -> None:
@@ -66,7 +66,9 @@ def _print_applying(told: Sequence[Forecast]) -> None:
             f"  {mark} {one.mechanism:17} {one.cells:15,} {one.bytes / 1e9:6.2f} GB {_duration(one.seconds):>9}   "
             f"{'up to 1' if one.largest_error == 1 else f'{one.largest_error:.2g}'}"
         )
-    print(f"  * recommended. {_NOTE}" if any(one.mechanism == usual for one in told) else f"    {_NOTE}")
+    if any(one.mechanism == usual for one in told):
+        print("  * the default. The one on top is expected to err least.")
+    print(textwrap.indent(_NOTE, " " * 4))
 
 
 def _print_refused(told: Sequence[Forecast]) -> None:
