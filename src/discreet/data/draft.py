@@ -29,6 +29,9 @@ SMALL_RANGE = 150
 BINS = 20
 """Roughly how many bins wide numbers get."""
 
+MARKS = ("NA", "N/A", "n/a", "NULL", "null", "None", "nan", "NaN", "?", "-")
+"""What stands for a missing number or date in many files."""
+
 MONTHLY_YEARS = 10
 """Dates over more years than this are kept by year, others by month."""
 
@@ -42,6 +45,7 @@ class Glance:
     name: str
     rows: int
     present: int
+    marked: int
     distinct: int
     numbers: int
     wholes: int
@@ -51,6 +55,11 @@ class Glance:
     high: float | None
     first: date | None
     last: date | None
+
+    @property
+    def unmarked(self) -> int:
+        """Values that are not marks of missing ones."""
+        return self.present - self.marked
 
 
 def draft(source: Any, *, table: str | None = None) -> tuple[dict[str, Any], list[str]]:
@@ -105,7 +114,7 @@ def _look(origin: Source) -> list[Glance]:
     ]
 
 
-_KEYS = ("present", "distinct", "numbers", "wholes", "truths", "days", "low", "high", "first", "last")
+_KEYS = ("present", "marked", "distinct", "numbers", "wholes", "truths", "days", "low", "high", "first", "last")
 
 
 def _summary(column: ir.Column) -> dict[str, Any]:
@@ -118,6 +127,7 @@ def _summary(column: ir.Column) -> dict[str, Any]:
     dated = reading.day.between(date.min, date.max).fill_null(False)
     return {
         "present": column.count(where=~reading.blank),
+        "marked": column.count(where=~reading.blank & reading.text.isin(MARKS)),
         "distinct": reading.text.nunique(where=~reading.blank),
         "numbers": column.count(where=finite),
         "wholes": column.count(where=small & (number.clip(-LARGEST_WHOLE, LARGEST_WHOLE) % 1 == 0)),
@@ -134,7 +144,7 @@ def _unfit(glance: Glance) -> str | None:
     """Why a column cannot be described, if so."""
     if not glance.name or not glance.present:
         return "it has no values" if glance.name else "it has no name"
-    if glance.present in (glance.numbers, glance.days) or glance.distinct <= FEW_VALUES:
+    if glance.unmarked in (glance.numbers, glance.days) or glance.distinct <= FEW_VALUES:
         return None
     if glance.distinct > 0.9 * glance.present:
         return "almost every row has its own text, as in a name or an identifier"
@@ -145,12 +155,15 @@ def _unfit(glance: Glance) -> str | None:
 
 def _propose(glance: Glance, origin: Source, place: int) -> Attribute:
     common: dict[str, Any] = {"name": glance.name, "missing": () if glance.present < glance.rows else None}
-    if glance.days == glance.present:
-        return _dates(glance, common)
-    if glance.distinct <= FEW_VALUES or glance.numbers < glance.present:
+    dates, numbers = (many == glance.unmarked > 0 for many in (glance.days, glance.numbers))
+    if not dates and (not numbers or glance.distinct <= FEW_VALUES):
         return _categorical(glance, _texts(origin, place), common)
+    if glance.marked:
+        common |= {"missing": tuple(text for text in _texts(origin, place) if text in MARKS)}
+    if dates:
+        return _dates(glance, common)
     low, high = float(glance.low or 0), float(glance.high or 0)
-    if glance.wholes == glance.present and high - low < SMALL_RANGE:
+    if glance.wholes == glance.unmarked and high - low < SMALL_RANGE:
         return Integer(low=int(low), high=int(high), **common)
     return Numeric(edges=_round_edges(low, high), **common)
 

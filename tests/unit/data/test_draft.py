@@ -27,6 +27,8 @@ COLUMNS: dict[str, list[Any]] = {
     "reply": ["yes", "no", "", None] * (ROWS // 4),
     "note": ["missing", "a", None, "b"] * (ROWS // 4),
     "person": [f"person {n}" for n in range(ROWS)],
+    "income": ["NA" if n % 7 == 0 else "?" if n % 11 == 0 else str(1000 + 30 * n) for n in range(ROWS)],
+    "seen": [None if n % 5 == 0 else "NULL" if n % 7 == 0 else str(day) for n, day in enumerate(DAYS)],
     "empty": [None] * ROWS,
     "": [1] * ROWS,
 }
@@ -52,6 +54,8 @@ EXPECTED = {
     "founded": {"type": "date", "start": "1900-01-01", "end": "1999-12-31", "period": "year"},
     "reply": {"type": "categorical", "values": ["no", "yes"], "missing": True},
     "note": {"type": "categorical", "values": ["a", "b"], "missing": ["missing"]},
+    "income": {"type": "numeric", "edges": list(range(1000, 13001, 1000)), "missing": ["?", "NA"]},
+    "seen": {"type": "date", "start": "2020-03-01", "end": "2021-04-30", "period": "month", "missing": ["NULL"]},
 }
 
 
@@ -64,7 +68,7 @@ def test_what_is_left_out_is_said(drafted: tuple[dict[str, Any], list[str]]) -> 
     content, notes = drafted
     assert {one["name"] for one in content["attributes"]} == EXPECTED.keys()
     left_out = [note.split(":")[0] for note in notes if "left out" in note]
-    assert left_out == ["person", "empty", "column 12"]
+    assert left_out == ["person", "empty", "column 14"]
 
 
 def test_the_draft_says_that_it_saw_the_rows(drafted: tuple[dict[str, Any], list[str]], tmp_path: Path) -> None:
