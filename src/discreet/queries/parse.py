@@ -27,6 +27,9 @@ WorkloadLike = Workload | str | Path | Sequence[Any] | dict[str, Any]
 
 _SHORT = re.compile(r"(?P<kind>all|random):(?P<k>\d{1,9})(?::(?P<many>\d{1,9}))?(?:@(?P<r>\d{1,9}))?")
 _R_OF = re.compile(r"\s*(?P<r>[-+.\d]+)\s+of\s*\((?P<inside>.*)\)\s*", re.DOTALL)
+_STRAY = re.compile(r",([^,=]*)=")
+"""What looks like a further attribute inside a value."""
+
 _MOST_SETS = 10_000_000
 
 HELP = (
@@ -169,10 +172,15 @@ def query(text: str, domain: Domain, code_of: Callable[[str, str], int]) -> Quer
             f"the attributes are: {', '.join(domain)}. (A whole workload is asked for with --workload.)"
         )
     ends = [*(later.start() for later in found[1:]), len(inside)]
-    values = {
-        here[1]: code_of(here[1], _unquoted(inside[here.end() : end].strip()))
-        for here, end in zip(found, ends, strict=True)
-    }
+    texts = [(here[1], inside[here.end() : end].strip()) for here, end in zip(found, ends, strict=True)]
+    for name, value in texts:
+        stray = _STRAY.search(value)
+        if stray and _unquoted(value) == value:
+            raise BadWorkload(
+                f"{stray[1].strip()!r} in {text!r} is not an attribute; the domain has: {', '.join(domain)}. "
+                f"(If it is part of a value of {name}, put that value in quotes.)"
+            )
+    values = {name: code_of(name, _unquoted(value)) for name, value in texts}
     if len(values) != len(found):
         raise BadWorkload(f"{text!r} names an attribute twice.")
     attributes = tuple(sorted(values, key=domain.index))
