@@ -17,6 +17,8 @@ from discreet.experiments.record import Entry, cell_of, hopeless, rows
 from discreet.experiments.trial import PUBLISHED
 
 CONFIRMED, REFUTED, UNDECIDED = "confirmed", "refuted", "undecided"
+NOT_RUN = "not run"
+"""The figure of a finding without one."""
 
 NOT_PRIVATE = (
     "The minimum over (T, K) is taken by looking at true errors, as in the paper. That is not private: an owner who "
@@ -49,7 +51,7 @@ class Finding:
     verdict: str
     why: str
     whose: str = "The paper"
-    figure: str = "not run"
+    figure: str = NOT_RUN
     dataset: str = ""
     seeds: int | None = None
 
@@ -118,7 +120,13 @@ def judged(
     """A finding that a ratio decides."""
     side = f"below {below:g}" if below is not None else f"above {1.0 if above is None else above:g}"
     if found is None:
-        return Finding(paper, f"{what}: not run.", UNDECIDED, "There is no pair of cells to compare.", whose)
+        return Finding(
+            paper,
+            f"{what}: not run.",
+            UNDECIDED,
+            "There is no pair of cells to compare: one of the two was not run, or refused the table.",
+            whose,
+        )
     verdict = found.verdict(below=below, above=above)
     rule = f"Confirmed if the whole {CONFIDENCE:.0%} interval lies {side}, refuted if all of it lies on the other side."
     if verdict == UNDECIDED:
@@ -157,11 +165,16 @@ def _on_one(experiment: Experiment, finished: Sequence[Row]) -> list[Finding]:
     found = [replace(finding, dataset=finished[0]["dataset"]) for finding in experiment.findings(finished)]
     alone = "Only one seed has been run to its end, and its cells share their draws: more seeds are needed."
     return [
-        replace(finding, verdict=UNDECIDED, why=alone)
-        if (whole if finding.seeds is None else finding.seeds) < 2
-        else finding
+        finding
+        if _not_run(finding) or (whole if finding.seeds is None else finding.seeds) > 1
+        else replace(finding, verdict=UNDECIDED, why=alone)
         for finding in found
     ]
+
+
+def _not_run(finding: Finding) -> bool:
+    """Whether there is nothing that more seeds could decide."""
+    return finding.verdict == UNDECIDED and finding.figure == NOT_RUN
 
 
 def _deviations(finished: Sequence[Row]) -> list[str]:

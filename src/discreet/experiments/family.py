@@ -25,6 +25,7 @@ _MECHANISMS: tuple[Setting, ...] = (
     {"mechanism": "auto"},
     {"mechanism": "rap"},
     {"mechanism": "gaussian"},
+    {"mechanism": "gaussian-paper"},
     {"mechanism": "residual-planner"},
     {"mechanism": "residual-planner", "objective": "largest"},
     {"mechanism": "all-zero"},

@@ -84,3 +84,11 @@ def test_pictures_show_the_best_six() -> None:
     assert set(found) == {"adult-all-3-max-error", "adult-all-3-mean-tvd"}
     picture = found["adult-all-3-max-error"]
     assert [f"m{number}" in picture for number in range(1, 9)] == [False, *[True] * 6, False]
+
+
+def test_what_was_not_run_asks_for_no_more_seeds() -> None:
+    """No seed would help where a mechanism refuses the table."""
+    rows = [row("auto", 0.1, seed) for seed in (100, 101)]
+    (pep,) = [finding for finding in claim.findings(family.EXPERIMENT, rows) if finding.paper == "PEP beats MWEM."]
+    assert pep.verdict == UNDECIDED
+    assert "one of the two was not run, or refused the table" in pep.why
