@@ -27,9 +27,8 @@ def run() -> NoReturn:
     parsed = _parse(None)
 
     def stop(number: int, _: object) -> None:
-        from discreet.apps import commands
-
-        print(commands.interrupted(parsed), file=sys.stderr, flush=True)
+        told = getattr(sys.modules.get("discreet.apps.commands"), "interrupted", None)  # it may still be loading
+        print(told(parsed) if told else "\nInterrupted. Nothing was spent.", file=sys.stderr, flush=True)
         os._exit(128 + number)
 
     for number in (signal.SIGINT, signal.SIGTERM):

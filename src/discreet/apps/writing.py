@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from discreet.errors import BadSetting
+
+
+def require_free(path: str) -> None:
+    """Refuse to write over a file."""
+    if Path(path).exists():
+        raise BadSetting(f"{path} exists and may be needed; remove it, or choose another name.")
 
 
 @contextmanager

@@ -126,7 +126,7 @@ def require_picks(workload: Workload, schedule: Schedule) -> None:
     if schedule.per_round * (1 if schedule.again else schedule.rounds) > workload.size:
         raise BadSetting(
             f"{schedule.rounds} rounds of {schedule.per_round} queries are more than the workload's "
-            f"{workload.size:,}. Ask for fewer."
+            f"{workload.size:,}. Ask for fewer, with --rounds and --per-round."
         )
 
 

@@ -58,6 +58,6 @@ def require_cells(cells: int) -> None:
     if cells > MOST_CELLS:
         raise BadWorkload(
             f"Marginals with {cells:,} cells would be measured together; at most {MOST_CELLS:,} can be measured whole. "
-            "Ask for fewer or smaller ones, select fewer at a time (--rounds with a smaller --per-round), or use "
-            "coarser bins."
+            "Ask for fewer or smaller ones, use coarser bins, select fewer at a time where a mechanism selects "
+            "(--rounds with a smaller --per-round), or use --mechanism auto or gaussian, which take larger ones."
         )
