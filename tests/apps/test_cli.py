@@ -151,7 +151,7 @@ def test_schemas_are_drafted_with_a_warning_and_checked(folder: Path, capsys: py
         ([*RELEASE, "--set", "colour", "--out", "out"], "key=value"),
         ([*RELEASE, "--mechanism", "rap", "--rounds", "30", "--out", "out"], "30 rounds of 16 queries"),
         (["schema", "draft", "people.csv", "-o", "no/such/schema.json"], "cannot be written"),
-        (["schema", "draft", "people.csv", "-o", "schema.json"], "may have been reviewed"),
+        (["schema", "draft", "people.csv", "-o", "schema.json"], "schema.json exists"),
         ([*RELEASE, "--ledger-epsilon", "1", "--out", "out"], "name its file with --ledger"),
         ([*RELEASE, "--ledger", ".", "--out", "out"], "it is a folder"),
         ([*RELEASE[:5], "random:2:3", *RELEASE[6:], "--workload-seed", "-1", "--out", "out"], "workload_seed"),
@@ -300,3 +300,37 @@ def test_the_demo_runs_small(folder: Path, capsys: pytest.CaptureFixture[str]) -
     assert "Against the invented truth" in capsys.readouterr().out
     assert (folder / "demo" / "report.html").is_file()
     assert main(["demo", "--rows", "1", "--out", "tiny"]) == 2
+
+
+def test_answers_are_never_written_over_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*RELEASE, "--mechanism", "gaussian", "--out", "out"]) == 0
+    before = (folder / "people.csv").read_bytes()
+    assert main(["answer", "out", "--workload", "all:2", "-o", "people.csv"]) == 2
+    assert "people.csv exists" in capsys.readouterr().err
+    assert (folder / "people.csv").read_bytes() == before
+
+
+def test_a_refused_run_leaves_no_ledger_with_its_limit(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    small = ["--mechanism", "gaussian", "--ledger", "people.ledger", "--out", "out", "--ledger-epsilon"]
+    assert main([*RELEASE, *small, "0.5"]) == 2
+    assert "BudgetExceeded" in capsys.readouterr().err
+    assert not (folder / "people.ledger").exists()
+    assert main([*RELEASE, *small, "2.5"]) == 0
+
+
+def test_made_up_attributes_are_warned_of(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = [*RELEASE[:4], "--workload", "age, sex", "--epsilon", "1"]
+    assert main([*asked, *QUICK, "--set", "max_steps=8"]) == 0
+    assert "Nothing was asked or measured of income, born" in " ".join(capsys.readouterr().out.split())
+    assert main(["answer", "out", "sex=Male, income=15"]) == 0
+    said = capsys.readouterr().out
+    assert "unknown)" in said and "Nothing was asked or measured of income: answers there are not from" in said
+    assert "Ran auto" not in said
+
+
+def test_ctrl_c_while_modules_load_is_no_crash(folder: Path) -> None:
+    loading = "import signal, sys; sys.argv = ['discreet', 'answer', 'out', 'a=1']\n"
+    loading += "from discreet.apps import cli\n"
+    loading += "cli._carry_out = lambda parsed: signal.raise_signal(signal.SIGINT)\ncli.run()"
+    ended = subprocess.run([sys.executable, "-c", loading], capture_output=True, text=True, cwd=folder, check=False)
+    assert (ended.returncode, ended.stderr) == (130, "\nInterrupted. Nothing was spent.\n")

@@ -3,14 +3,18 @@
 from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
+import pytest
 from tests.readable import small_table
 from tests.tables import DOMAIN, brute_force, random_table
 
+from discreet.data.table import read
 from discreet.privacy.budget import Budget
 from discreet.privacy.curator import Curator
 from discreet.privacy.entropy import Entropy, SeededEntropy
+from discreet.privacy.measurement import NoisyMaximum
 from discreet.privacy.neighbours import Neighbours
-from discreet.publish.certificate import upper_bound
+from discreet.publish.certificate import _of_true_number, upper_bound
 from discreet.publish.make import release
 from discreet.queries import parse
 from discreet.queries.answers import Zeros
@@ -49,3 +53,25 @@ def test_whole_runs_are_covered() -> None:
         found = errors(made.answers, table, made.workload, made.schema)
         covered += found.max_error <= made.certificate.bound
     assert covered >= 89
+
+
+def test_it_covers_true_fractions_where_the_number_of_rows_is_noisy() -> None:
+    """A count as a share of a noisy number of rows is off by that noise, above all if the share is large."""
+    rows, large = 2000, 1900
+    table = read(pa.table({"a": [0] * large + [1] * (rows - large)}), schema={"a": 2})
+    covered, as_if_known = 0, 0
+    for seed in range(200):
+        made = release(table, "a", epsilon=1.0, delta=1e-6, neighbours="add-remove", mechanism="gaussian", seed=seed)
+        assert made.certificate is not None
+        off = max(abs(made.answer(f"a={value}") - count / rows) for value, count in ((0, large), (1, rows - large)))  # type: ignore[operator]
+        found = NoisyMaximum(made.certificate.noisy_maximum, Fraction(made.certificate.sigma) ** 2)
+        covered += off <= made.certificate.bound
+        as_if_known += off <= upper_bound(found) / made.answers.total
+    assert covered >= 186
+    assert as_if_known < 170, "a bound that leaves the noise of the number out must be noticed"
+
+
+def test_small_answers_are_touched_less_by_the_number_of_rows() -> None:
+    assert _of_true_number(50, 100, 2000, 1.0) == pytest.approx(150 / 2000)
+    assert _of_true_number(50, 100, 2000, 0.01) == pytest.approx(51 / 1900)
+    assert _of_true_number(50, 100, 80, 0.01) == pytest.approx(150 / 80)

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from discreet.apps.console import Console
-from discreet.apps.writing import writing
+from discreet.apps.writing import require_free, writing
 from discreet.errors import BadSetting, DiscreetError
 from discreet.publish.certificate import at_most
 from discreet.publish.intervals import Intervals
@@ -40,11 +40,15 @@ def answer(arguments: Namespace) -> None:
             print(
                 "Estimated intervals come from a bootstrap and are not guaranteed: they hold less often than they say."
             )
+        made_up = [name for name in opened.unseen if any(name in query.threshold.attributes for query in asked)]
+        if made_up:
+            print(f"Nothing was asked or measured of {', '.join(made_up)}: answers there are not from the table.")
         if opened.certificate is not None:
             print(f"Largest error of the release's own workload: at most {at_most(opened.certificate.bound)}.")
         return
     if not arguments.output:
         raise BadSetting("Say where the answers go, with -o answers.parquet.")
+    require_free(arguments.output)
     import pyarrow.parquet as pq
 
     workload = parse.workload(arguments.workload, opened.domain, seed=arguments.workload_seed)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.apps.console import Console
-from discreet.apps.writing import writing
+from discreet.apps.writing import require_free, writing
 from discreet.compare.downstream import MOST_UNASKED, Downstream, usual_target
 from discreet.compare.errors import evaluate as compare
 from discreet.confidence import Mean
@@ -55,8 +55,7 @@ def demo(arguments: Namespace) -> None:
 
 def schema_draft(arguments: Namespace) -> None:
     """Propose a schema from the values of a file."""
-    if Path(arguments.output).exists():
-        raise BadSetting(f"{arguments.output} exists and may have been reviewed; remove it, or choose another name.")
+    require_free(arguments.output)
     drafted, notes = draft(arguments.file, table=arguments.table)
     schema = Schema.load(drafted)
     with writing(arguments.output):
@@ -296,6 +295,8 @@ def _summarise(made: Release, folder: Path) -> None:
         print("  WARNING       the schema was drafted from data: it is public now, so it must have been reviewed")
     if made.noise_seed is not None:
         print(f"  WARNING       the noise was seeded ({made.noise_seed}): this release is for tests only")
+    if unseen := made.warning_of_unseen():
+        print(_paragraph("  WARNING       ", unseen))
     if made.certificate is not None:
         sure = f"with {made.certificate.confidence:.0%} confidence"
         print(f"  certificate   largest error at most {at_most(made.certificate.bound)} of the rows, {sure}")

@@ -149,24 +149,31 @@ def errors(
 def differences_by_threshold(
     answers: Answers, table: Table, workload: Workload
 ) -> Iterator[tuple[int, Threshold, Iterator[Piece]]]:
-    """Answer minus truth for each threshold, in units of the grid."""
+    """Answer minus truth for each threshold, in units of the grid.
+
+    Where the number of rows is private, answers are fractions of a noisy one, and the truth one of the true number.
+    """
+    rows = table.rows()
+    scale = GRID if rows == answers.total else GRID * answers.total / max(1, rows)
     for start in range(0, len(workload), _BATCH):
         thresholds = workload.thresholds[start : start + _BATCH]
         needed = list(dict.fromkeys(subset for threshold in thresholds for _, subset in threshold.terms()))
         truth = dict(zip(needed, table.counts(needed), strict=True))
 
         def counted(subset: Attributes, truth: dict[Attributes, Sparse] = truth) -> Sparse:
-            return truth[subset].times(GRID)
+            exact = truth[subset]
+            return (
+                exact.times(GRID) if scale == GRID else Sparse(exact.cells, np.rint(exact.values * scale).astype(int))
+            )
 
         for offset, threshold in enumerate(thresholds):
             yield start + offset, threshold, differences(answers, threshold, counted)
 
 
 def _describe(answers: Answers, table: Table, query: Query, schema: Schema) -> WorstQuery:
-    total = max(1, answers.total)
     cell = np.array([query.cell])
     count = at_cells(query.threshold, cell, table.domain, lambda subset, part: table.count(subset).at(part))
-    truth, answer = int(count[0]) / total, fraction(answers, query)
+    truth, answer = int(count[0]) / max(1, table.rows()), fraction(answers, query)
     return WorstQuery(in_words(query, schema), truth, answer, abs(truth - answer))
 
 

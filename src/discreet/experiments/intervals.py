@@ -40,9 +40,6 @@ _EPSILONS = {"tiny": (1.0,), "quick": (0.1, 1.0), "default": (0.1, 1.0), "full":
 _RELEASES = {"tiny": 2, "quick": 20, "default": 100, "full": 200}
 """In each cell."""
 
-_FEW = 3
-"""Seeds of `auto` at epsilons below 1, which takes far longer than the others."""
-
 _MECHANISMS = ("auto", "gaussian", "residual-planner")
 _TINY: Setting = {"rows": 20, "max_steps": 40}
 _OURS = ("epsilon", "workload", "mechanism", "releases")
@@ -75,11 +72,6 @@ def _grid(size: str, datasets: Sequence[str]) -> Iterator[tuple[str, Setting]]:
             for mechanism in _MECHANISMS:
                 base = {"epsilon": epsilon, "workload": workload, "releases": _RELEASES[size], "mechanism": mechanism}
                 yield dataset, base | (_TINY if size == "tiny" and mechanism == "auto" else {})
-
-
-def _repeats(_: str, setting: Setting, seeds: int) -> int:
-    """Slow ones have fewer seeds."""
-    return seeds if setting["mechanism"] != "auto" or setting["epsilon"] == 1 else min(seeds, _FEW)
 
 
 def _measure(table: Table, setting: Setting, seed: int) -> Figures:
@@ -247,7 +239,6 @@ EXPERIMENT = Experiment(
     findings=_findings,
     tables=_tables,
     datasets=_TABLES,
-    repeats=_repeats,
     remarks=(
         "A cell is several releases, each with noise of its own. The workload is drawn with seed 0 and is the same in "
         "all; a twentieth of each budget pays for the certificate, as by default.",

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -123,7 +123,7 @@ def run(curator: Curator, job: Job) -> Outcome:
     logits = start.mixture(domain, rows, known.first, settings=constants, seed=job.seed)
     logits, taken = fit.fit(domain, logits, known.fitted, settings=constants, seed=job.seed, progress=job.progress)
     relaxed = RelaxedRows.publish(domain, curator.total, np.asarray(fit.probabilities(domain, logits)))
-    notes = {"fits": [taken], "order": max(map(len, wanted)), **known.notes}
+    notes = {"fits": [taken], "order": max(map(len, wanted))}
     return Outcome(answering.publish(relaxed, settings, job), measured, notes)
 
 
@@ -134,11 +134,10 @@ def overrun(domain: Domain, wanted: Mapping[Attributes, float]) -> float:
 
 
 class _Known(NamedTuple):
-    """What was measured, as a fit sees it: for its first rows, and for the rest of it; and facts about the run."""
+    """What was measured, as a fit sees it: for its first rows, and for the rest of it."""
 
     first: list[Target]
     fitted: list[Target]
-    notes: dict[str, Any]
 
 
 def _marginals(curator: Curator, job: Job, wanted: Mapping[Attributes, float]) -> tuple[list[Measurement], _Known]:
@@ -147,7 +146,7 @@ def _marginals(curator: Curator, job: Job, wanted: Mapping[Attributes, float]) -
     measured = curator.measure(list(parts), rho=job.rho, weights=list(parts.values()), label=EVERYTHING)
     every = targets(measured, total=curator.total, seed=job.seed)
     found = [_calm(target) if len(target.attributes) == 1 else target for target in every]
-    return measured, _Known(found, found, {})
+    return measured, _Known(found, found)
 
 
 def _residuals(curator: Curator, job: Job, wanted: Mapping[Attributes, float]) -> tuple[list[Measurement], _Known]:
@@ -169,7 +168,6 @@ def _residuals(curator: Curator, job: Job, wanted: Mapping[Attributes, float]) -
     known = _Known(
         first=[target for target in found if len(target.attributes) <= 2],
         fitted=[target for target in found if len(target.attributes) == 1 or target.attributes in fitted],
-        notes={"total_variance": float(curator.total_variance)},
     )
     return measured, known
 

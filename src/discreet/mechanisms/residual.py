@@ -85,10 +85,9 @@ def run(curator: Curator, job: Job) -> Outcome:
         measured = curator.measure_residuals(
             list(planned), rho=job.rho, weights=list(planned.values()), label="measure every residual"
         )
-    variance = float(curator.total_variance)
-    answers = ResidualCounts(curator.domain, curator.total, measured, total_variance=variance)
+    answers = ResidualCounts(curator.domain, curator.total, measured, total_variance=float(curator.total_variance))
     largest = max(answers.variance(marginal) for marginal in job.workload.marginals)
-    notes = {"residuals": len(measured), "total_variance": variance, "largest_deviation": largest**0.5}
+    notes = {"residuals": len(measured), "largest_deviation": largest**0.5}
     return Outcome(answers, measured, notes)
 
 

@@ -55,14 +55,22 @@ class ResidualCounts(Answers):
         return assembled(self.domain, self._residuals, attributes, total=self.total)
 
     def variance(self, attributes: Attributes) -> float:
-        """Variance of the noise in one cell of a marginal, in rows; the same for all of its cells."""
-        return self.variance_of(Threshold(attributes))
+        """Variance of the noise in one cell of a marginal, in rows; the same for all of its cells, in any order."""
+        return self.variance_of(Threshold(tuple(sorted(attributes, key=self.domain.index))))
 
     def variance_of(self, threshold: Threshold) -> float:
         """Variance of the noise in the answer to one query, in rows; the same for all of a threshold."""
         for _, attributes in threshold.terms():
             self._require(attributes)
         return assembled_variance(self.domain, self._variances, threshold.terms(), total=self.total_variance)
+
+    def variance_beside_total(self, threshold: Threshold) -> float:
+        """The same without the noise of the number of rows."""
+        return assembled_variance(self.domain, self._variances, threshold.terms())
+
+    def part_of_total(self, threshold: Threshold) -> float:
+        """What part of the number of rows, and of its noise, is in the answer to one query."""
+        return sum(factor / self.domain.project(names).size for factor, names in threshold.terms())
 
     def knows(self, attributes: Attributes) -> bool:
         """Whether every residual of a marginal was measured."""

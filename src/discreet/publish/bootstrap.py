@@ -2,10 +2,13 @@
 
 The published model is taken for the truth. Rows are drawn from it, the same mechanism is run on them with the same
 budget, and its answers are compared with those rows. That needs no budget: everything it touches is published. It
-says how far answers of each size were off, for queries of each kind (r of k), whether they were measured or not.
+says how far answers of each size were off, for queries of each kind (r of k) that were neither measured nor certified.
 
 It is an estimate. The model knows nothing of what the mechanism missed, so errors on queries that bear upon such things
-are larger than it says; `discreet experiment intervals` reports how often its intervals hold.
+are larger than it says; `discreet experiment intervals` reports how often its intervals hold. Where there is a
+certificate, that is noticed in part: if the largest error over the workload was larger on the table than on the model's
+rows, so are all others taken to be, in the same proportion. And answers counted on m rows are never taken to be closer
+than 1 / m.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Any
 
 import numpy as np
@@ -33,6 +36,8 @@ from discreet.privacy.entropy import SeededEntropy
 from discreet.privacy.ledger import total_of
 from discreet.progress import SILENT, Progress
 from discreet.publish import rows
+from discreet.publish.certificate import distance
+from discreet.publish.intervals import Intervals
 from discreet.publish.release import Release
 from discreet.publish.spread import EDGES, Spread
 from discreet.queries.answers import fractions
@@ -74,6 +79,7 @@ def bootstrap(release: Release, *, times: int = 1, seed: int = 0, progress: Prog
     spent = larger * total_of([each for each in release.charges if each.label not in (NUMBER_OF_ROWS, CERTIFICATE)])
     on_total = larger * total_of([each for each in release.charges if each.label == NUMBER_OF_ROWS])
     panel = _panel(release)
+    largest = 0.0
     errors: dict[Threshold, list[tuple[NDArray[Any], NDArray[Any]]]] = {threshold: [] for threshold in panel}
     for turn in range(times):
         generator = np.random.default_rng((seed, turn))
@@ -95,7 +101,17 @@ def bootstrap(release: Release, *, times: int = 1, seed: int = 0, progress: Prog
         for threshold in panel:
             one, other = fractions(answers, threshold), fractions(truth, threshold)
             errors[threshold].append((one, np.abs(one - other)))
-    return _summary(errors, times)
+        if release.certificate is not None:
+            largest += distance(release.workload, answers, truth) / times
+    finest = 1 / len(release.answers.codes) if isinstance(release.answers, RoundedRows) else 0.0
+    return _summary(errors, times, times_larger=_times_larger(release, largest), at_least=finest)
+
+
+def _times_larger(release: Release, largest: float) -> float:
+    """How many times larger the largest error over the workload was on the table, as far as the certificate knows."""
+    if release.certificate is None or largest <= 0:
+        return 1.0
+    return max(1.0, release.certificate.noisy_maximum / release.answers.total / largest)
 
 
 @dataclass(frozen=True)
@@ -114,12 +130,18 @@ class _World:
 
 
 def _panel(release: Release) -> list[Threshold]:
-    """Some thresholds of every kind up to one attribute more than the workload's widest, asked for or not."""
-    domain, generator = release.domain, np.random.default_rng(0)
-    chosen = []
+    """Some thresholds of every kind up to one attribute more than the workload's widest.
+
+    Only such as have no error bar but an estimate, which others would make too narrow; any where there are none.
+    """
+    domain, generator, intervals = release.domain, np.random.default_rng(0), Intervals(release)
+    chosen: list[Threshold] = []
     for width in range(1, min(release.workload.widest + 1, len(domain)) + 1):
         sets = [names for names in _some(domain, width, generator) if domain.project(names).size <= _LARGEST]
-        chosen += [Threshold(names, r) for names in sets[:_PANEL] for r in range(1, width + 1)]
+        for r in range(1, width + 1):
+            every = [Threshold(names, r) for names in sets]
+            needy = (one for one in every if intervals.needs_estimate(one, np.arange(one.cells(domain))))
+            chosen += list(islice(needy, _PANEL)) or every[:_PANEL]
     return chosen
 
 
@@ -132,7 +154,13 @@ def _some(domain: Domain, width: int, generator: np.random.Generator) -> list[At
     return list(dict.fromkeys(tuple(domain.attributes[at] for at in sorted(which)) for which in drawn))
 
 
-def _summary(errors: dict[Threshold, list[tuple[NDArray[Any], NDArray[Any]]]], times: int) -> Spread:
+def _summary(
+    errors: dict[Threshold, list[tuple[NDArray[Any], NDArray[Any]]]],
+    times: int,
+    *,
+    times_larger: float,
+    at_least: float,
+) -> Spread:
     kinds: dict[tuple[int, int], list[tuple[NDArray[Any], NDArray[Any]]]] = {}
     for threshold, found in errors.items():
         kinds.setdefault((len(threshold.attributes), threshold.r), []).extend(found)
@@ -140,7 +168,8 @@ def _summary(errors: dict[Threshold, list[tuple[NDArray[Any], NDArray[Any]]]], t
     for kind, found in kinds.items():
         size = np.searchsorted(EDGES, np.concatenate([estimates for estimates, _ in found]), side="right")
         off = np.concatenate([errors for _, errors in found])
-        reaches[kind] = tuple(_quantile(off, size, wanted) for wanted in range(len(EDGES) + 1))
+        quantiles = (_quantile(off, size, wanted) for wanted in range(len(EDGES) + 1))
+        reaches[kind] = tuple(max(at_least, times_larger * reach) for reach in quantiles)
     return Spread(reaches, times)
 
 

@@ -3,6 +3,10 @@
 With the answers fixed, M = the largest |count - answer * total| over the workload, rounded up, has sensitivity C.
 The Curator releases M plus discrete Gaussian noise Z. Since Z is symmetric, M <= (M + Z) + q holds with probability
 P(Z >= -q) = P(Z <= q), so q is the noise's quantile at the stated confidence.
+
+Where the number of rows n is private, `total` is a noisy one, T. A query that holds for a share f of the rows has the
+count f n, and f - answer = ((f n - answer * T) + f (T - n)) / T. So the error e is at most (M + f |T - n|) / T, where f
+is at most one, and at most answer + e; half of the doubt goes to M and half to n.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from discreet.models.rounded import RoundedRows
 from discreet.privacy.curator import Curator
 from discreet.privacy.measurement import NoisyMaximum
 from discreet.privacy.noise import DiscreteGaussian, quantile
-from discreet.queries.answers import GRID, Answers, differences
+from discreet.queries.answers import GRID, Answers, Zeros, differences
 from discreet.queries.workload import Workload
 
 CONFIDENCE = Fraction(95, 100)
@@ -31,7 +35,7 @@ class Certificate:
     Attributes:
         bound: The largest error is at most this fraction of the rows, with the stated confidence.
         rows_bound: The same for the synthetic rows; None where there are none.
-        confidence: Probability, over the certificate's own noise, that both hold.
+        confidence: Probability, over the noise of the certificate and of the number of rows, that both hold.
         noisy_maximum: The measured largest difference in rows, noise included.
         sigma: Scale of that noise, in rows.
     """
@@ -53,6 +57,11 @@ def certify(
     """Spend `rho` on the largest error of fixed answers; the synthetic rows' own distance to them is free."""
     found = curator.worst(workload, against=answers, rho=rho)
     bound = upper_bound(found) / answers.total
+    if curator.total_variance:
+        surer = (1 + CONFIDENCE) / 2
+        total_off = quantile(DiscreteGaussian(curator.total_variance), (1 + surer) / 2)
+        highest = distance(workload, answers, Zeros(answers.domain, answers.total))
+        bound = _of_true_number(upper_bound(found, surer), total_off, answers.total, highest)
     gap = None if rows is None else distance(workload, answers, rows)
     return Certificate(
         bound=bound,
@@ -66,6 +75,19 @@ def certify(
 def upper_bound(found: NoisyMaximum, confidence: Fraction = CONFIDENCE) -> int:
     """In rows: at least the true maximum with this probability over the noise."""
     return max(0, found.value + quantile(DiscreteGaussian(found.sigma_squared), confidence))
+
+
+def _of_true_number(worst: int, total_off: int, total: int, highest: float) -> float:
+    """The bound on fractions of the true number of rows, which `total` misses by at most `total_off`.
+
+    Args:
+        worst: Bound on the largest difference, in rows.
+        total_off: In rows.
+        total: The noisy number.
+        highest: The largest answer.
+    """
+    bound = (worst + total_off) / total
+    return min(bound, (worst + highest * total_off) / (total - total_off)) if total > total_off else bound
 
 
 def at_most(bound: float) -> str:

@@ -129,7 +129,13 @@ def _write_relaxed(model: RelaxedRows, path: Path) -> None:
 
 
 def read_answers(
-    described: dict[str, Any], domain: Domain, measurements: list[Measurement], codes: Codes | None, path: Path
+    described: dict[str, Any],
+    domain: Domain,
+    measurements: list[Measurement],
+    codes: Codes | None,
+    path: Path,
+    *,
+    total_variance: Fraction,
 ) -> Answers:
     """What answers are read off, from the files of a folder."""
     total, kind = described["total"], described["answers_from"]
@@ -138,7 +144,7 @@ def read_answers(
     if kind == "noisy-counts":
         return NoisyCounts(domain, total, measurements)
     if kind == "residuals":
-        return ResidualCounts(domain, total, measurements, total_variance=described["notes"]["total_variance"])
+        return ResidualCounts(domain, total, measurements, total_variance=float(total_variance))
     if kind == "rounded-rows":
         if codes is None:
             raise BadRelease(f"{path} is damaged: codes.parquet, which holds its answers, is missing.")

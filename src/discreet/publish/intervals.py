@@ -2,12 +2,14 @@
 
 - *measured*: from the noise alone. The noisy count of the query (or of all cells that add up to it) misses the truth by
   the noise, whose distribution is known exactly. The interval lies around that count, not around the published
-  answer, which a model may have moved; and it may reach below zero, as noisy counts do.
+  answer, which a model may have moved. It is cut off at 0 and 1, unless all of it lies beyond, as the noise of one in
+  forty counts of nothing has it. Where the number of rows is private, its noise is part of the interval too.
 - *certified*: the published answer, give or take the certificate's bound. It holds for every query of the workload at
   once.
 - *estimated*: how far the mechanism erred on answers of this size when it was run on its own synthetic rows
   (`discreet.publish.bootstrap`). Nothing is guaranteed: where the model is wrong about the table, so is this.
-- *unknown*: none of these; anything between 0 and 1.
+- *unknown*: none of these; anything between 0 and 1. So are all queries with an attribute that was neither asked for
+  nor measured: whatever rows show there is made up.
 
 Of the first two the certified one is given where it is clearly the narrower: by three deviations of the certificate's
 own noise. (Were it given wherever it is narrower, it would be given above all where its noise made it too narrow: when
@@ -74,6 +76,7 @@ class Intervals:
     def __init__(self, release: Release) -> None:
         self._release = release
         self._total = max(1, release.answers.total)
+        self._doubt = _reach(release.total_variance) / self._total if release.total_variance else 0.0
         self._whole: dict[Attributes, Measurement] = {}
         self._singles: dict[Threshold, list[Measurement]] = {}
         for found in release.measurements:
@@ -86,6 +89,7 @@ class Intervals:
             if known is None or found.sigma_squared <= known.sigma_squared:  # of equals the last, chosen without it
                 self._whole[found.threshold.attributes] = found
         self._asked = set(release.workload)
+        self._unseen = set(release.unseen)
 
     def of(self, threshold: Threshold, cells: Ints, estimates: Floats) -> Bars:
         """Error bars of some queries of a threshold.
@@ -98,12 +102,12 @@ class Intervals:
         count = len(cells)
         bars = Bars(np.zeros(count), np.ones(count), np.full(count, _UNKNOWN, np.int8))
         spread = self._release.spread
-        if spread is not None:
+        if spread is not None and self._unseen.isdisjoint(threshold.attributes):
             reach = spread.reach(threshold, estimates)
-            bars = Bars(np.maximum(0, estimates - reach), estimates + reach, np.full(count, _ESTIMATED, np.int8))
+            bars = Bars(estimates - reach, estimates + reach, np.full(count, _ESTIMATED, np.int8))
         if self._release.certificate is not None and threshold in self._asked:
             bound, doubt = self._release.certificate.bound, _CLEARLY * self._release.certificate.sigma / self._total
-            bars = Bars(np.maximum(0, estimates - bound), estimates + bound, np.full(count, _CERTIFIED, np.int8))
+            bars = Bars(estimates - bound, estimates + bound, np.full(count, _CERTIFIED, np.int8))
             narrow = np.full(count, bound + doubt)
         else:
             narrow = np.full(count, np.inf)  # what is measured is better than what is guessed
@@ -111,10 +115,14 @@ class Intervals:
             taken = which[high - low <= 2 * narrow[which]]
             kept = np.isin(which, taken)
             bars.low[taken], bars.high[taken], bars.kind[taken] = low[kept], high[kept], _MEASURED
-        return bars
+        apart = (bars.high < 0) | (bars.low > 1)
+        low, high = (np.where(apart, side, np.clip(side, 0, 1)) for side in (bars.low, bars.high))
+        return Bars(low, high, bars.kind)
 
     def needs_estimate(self, threshold: Threshold, cells: Ints) -> bool:
-        """Whether some of these queries have nothing but an estimate to go by."""
+        """Whether some of these queries have nothing but an estimate to go by, and one can be had."""
+        if not self._unseen.isdisjoint(threshold.attributes):
+            return False
         known = np.zeros(len(cells), dtype=bool)
         for which, _, _ in self._measured(threshold, cells):
             known[which] = True
@@ -128,9 +136,9 @@ class Intervals:
         terms, joined = threshold.terms(), self._release.residuals
         if joined is not None:
             if all(joined.knows(subset) for _, subset in terms):
-                middle = at_cells(threshold, cells, self._release.domain, joined.at) / (GRID * self._total)
-                reach = _TWO_SIDED * sqrt(joined.variance_of(threshold)) / self._total
-                found.append((everything, middle - reach, middle + reach))
+                known = at_cells(threshold, cells, self._release.domain, joined.at) / GRID
+                own, part = joined.variance_beside_total(threshold), joined.part_of_total(threshold)
+                found.append((everything, *self._around(known, _TWO_SIDED * sqrt(own), part)))
         elif threshold.is_marginal:
             covering = self._narrowest(threshold.attributes)
             if covering is not None:
@@ -140,7 +148,7 @@ class Intervals:
             counts = at_cells(
                 threshold, cells, self._release.domain, lambda subset, part: self._whole[subset].counts[part]
             )
-            found.append((everything, *self._around(counts, _TWO_SIDED * sqrt(variance))))
+            found.append((everything, *self._around(counts, ceil(_TWO_SIDED * sqrt(variance)))))
         for single in self._singles.get(threshold, []):
             assert single.cells is not None
             which = np.flatnonzero(np.isin(cells, single.cells))
@@ -173,7 +181,7 @@ class Intervals:
             counts = np.zeros(len(cells), dtype=np.int64)
             counts[listed] = found.counts[np.searchsorted(found.cells, cells[listed])]
             low, high = self._around(counts, reach)
-            unlisted = (found.least - 1 + reach) / self._total
+            _, unlisted = self._around(np.array([found.least - 1]), reach)
             return np.where(listed, low, 0.0), np.where(listed, high, unlisted)
         if names == attributes:
             return self._around(found.counts[cells], _reach(found.sigma_squared))
@@ -181,10 +189,27 @@ class Intervals:
         away = tuple(axis for axis, name in enumerate(names) if name not in attributes)
         counts = found.counts.reshape(shape).sum(axis=away).reshape(-1)[cells]
         added = domain.project(names).size // domain.project(attributes).size
-        return self._around(counts, _TWO_SIDED * sqrt(added * found.sigma_squared))
+        return self._around(counts, ceil(_TWO_SIDED * sqrt(added * found.sigma_squared)))
 
-    def _around(self, counts: Ints, reach: float) -> tuple[Floats, Floats]:
-        return (counts - ceil(reach)) / self._total, (counts + ceil(reach)) / self._total
+    def _around(self, counts: Ints | Floats, reach: float, part: float = 0.0) -> tuple[Floats, Floats]:
+        """Fractions of the rows that noisy counts stand for.
+
+        A count c of a share f of all n rows misses f n by noise of its own, and the number of rows T that it is divided
+        by, where that is private, misses n by Z. So c - f T is noise minus f Z, whatever f may be, and those f belong
+        to the interval for which it is no larger than it is in 95 of 100 cases: |c - f T| <= sqrt(reach^2 + (part -
+        f)^2 q^2), a quadratic inequality (Fieller 1954). Where q >= T there may be no rows at all, so that any
+        fraction will do.
+
+        Args:
+            counts: Noisy.
+            reach: Their own noise is at most this far from zero in 95 of 100 cases.
+            part: What part of the number of rows, and of its noise, each count has in it.
+        """
+        if self._doubt >= 1:
+            return np.zeros(len(counts)), np.ones(len(counts))
+        doubt, scaled, known = self._doubt**2, counts / self._total, 1 - self._doubt**2
+        wide = np.sqrt(doubt * (scaled - part) ** 2 + (reach / self._total) ** 2 * known)
+        return (scaled - doubt * part - wide) / known, (scaled - doubt * part + wide) / known
 
 
 @lru_cache(maxsize=4096)

@@ -18,6 +18,7 @@ from discreet.data.schema import Schema
 from discreet.errors import BadRelease
 from discreet.models.residuals import ResidualCounts
 from discreet.models.rounded import RoundedRows
+from discreet.privacy.curator import NUMBER_OF_ROWS
 from discreet.privacy.ledger import Charge, total_of
 from discreet.privacy.loss import epsilon_of
 from discreet.privacy.measurement import Measurement
@@ -36,6 +37,15 @@ from discreet.queries.workload import Workload
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_NAMED = 8
+"""Attributes that a warning names."""
+
+
+def total_variance(neighbours: Neighbours, charges: Sequence[Charge]) -> Fraction:
+    """Parameter of the noise in the number of rows, from what was paid for it; zero where it is public."""
+    paid = total_of(charge for charge in charges if charge.label == NUMBER_OF_ROWS)
+    return Fraction(neighbours.single**2) / (2 * paid) if paid else Fraction(0)
 
 
 @dataclass(frozen=True)
@@ -122,10 +132,31 @@ class Release:
         return self.schema.domain
 
     @cached_property
+    def unseen(self) -> tuple[str, ...]:
+        """Attributes that were neither asked for nor measured: what is said of them is not from the table."""
+        asked = {name for threshold in self.workload for name in threshold.attributes}
+        measured = {name for found in self.measurements for name in found.threshold.attributes}
+        return tuple(name for name in self.domain if name not in asked | measured)
+
+    def warning_of_unseen(self) -> str | None:
+        """The same in words, where there are such attributes in synthetic rows."""
+        if not self.unseen or self.codes is None:
+            return None
+        named = ", ".join(self.unseen[:_NAMED])
+        if len(self.unseen) > _NAMED:
+            named += f" and {len(self.unseen) - _NAMED:,} more"
+        return f"Nothing was asked or measured of {named}: what answers and rows show there is not from the table."
+
+    @property
+    def total_variance(self) -> Fraction:
+        """Parameter of the noise in the number of rows; zero where that is public."""
+        return total_variance(self.guarantee.neighbours, self.charges)
+
+    @cached_property
     def residuals(self) -> ResidualCounts | None:
         """Noisy marginals put together from residuals, where those were measured."""
         measured = [found for found in self.measurements if found.residual]
-        variance = self.notes.get("total_variance", 0.0)
+        variance = float(self.total_variance)
         known = ResidualCounts(self.domain, self.answers.total, measured, total_variance=variance)
         return known if measured else None
 

@@ -91,6 +91,8 @@ def _headline(release: Release) -> str:
         )
     if release.schema.drafted_from_data:
         warnings.append("The schema was drafted by looking at rows: review it, unless that file is public.")
+    if unseen := release.warning_of_unseen():
+        warnings.append(unseen)
     return (
         '<header>\n<p class="kind">discreet · private release</p>\n'
         f"<h1>{release.workload.size:,} queries answered with {escape(release.mechanism)}</h1>\n"
@@ -254,7 +256,8 @@ def _attribute(release: Release, name: str) -> str:
     each, kind, space = size <= MOST_LABELS, *(("wide", (1060, 240)) if size > 16 else ("slim", (344, 230)))
     labels = attribute.labels() if each else (attribute.label(0), attribute.label(size - 1))
     unit = "% of the rows" if step == 1 else f"% of the rows; {step} neighbouring values in each bar"
-    words = Words(name, f"Shares of the {size:,} values of {name}.", "", unit)
+    shown = f"{name}: not asked or measured, so made up" if name in release.unseen else name
+    words = Words(shown, f"Shares of the {size:,} values of {name}.", "", unit)
     picture = svg.bars(published, words, labels=labels, dots=rows, whiskers=whiskers, size=space)
     columns = [("published %", published), ("synthetic rows %", rows), (f"noisy counts % (± {spread:.2f})", middles)]
     kept = [(title, values) for title, values in columns if values]

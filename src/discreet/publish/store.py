@@ -39,7 +39,7 @@ from discreet.privacy.neighbours import Neighbours
 from discreet.progress import SILENT, Progress
 from discreet.publish import files
 from discreet.publish.certificate import Certificate
-from discreet.publish.release import Guarantee, Release
+from discreet.publish.release import Guarantee, Release, total_variance
 from discreet.publish.spread import Spread
 from discreet.publish.tables import MOST_ANSWERS
 from discreet.queries import parse
@@ -214,6 +214,15 @@ def load(path: Path) -> Release:
         measurements = files.read_measurements(described["measurements"], path / "measurements.parquet")
         certificate = described["certificate"]
         codes = files.read_codes(schema.domain, path / "codes.parquet")
+        charges = tuple(Charge.from_json(entry) for entry in described["ledger"])
+        answers = files.read_answers(
+            described,
+            schema.domain,
+            measurements,
+            codes,
+            path,
+            total_variance=total_variance(neighbours, charges),
+        )
         return Release(
             mechanism=described["mechanism"],
             settings=described["settings"],
@@ -226,8 +235,8 @@ def load(path: Path) -> Release:
                 guarantee["conversion"],
                 neighbours,
             ),
-            charges=tuple(Charge.from_json(entry) for entry in described["ledger"]),
-            answers=files.read_answers(described, schema.domain, measurements, codes, path),
+            charges=charges,
+            answers=answers,
             measurements=measurements,
             codes=codes,
             certificate=None if certificate is None else Certificate(**certificate),

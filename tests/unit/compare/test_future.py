@@ -13,7 +13,7 @@ from discreet.confidence import mean_of, rate_at_most
 from discreet.data.table import Table
 from discreet.errors import BadWorkload
 from discreet.queries import parse
-from discreet.queries.answers import Zeros
+from discreet.queries.answers import Zeros, fractions
 from discreet.queries.distribution import ThresholdDistribution
 from discreet.queries.features import geometric
 from discreet.queries.history import History
@@ -92,3 +92,21 @@ def test_releases_are_evaluated_on_future_queries() -> None:
     direct = discreet.release(table, history=["age, sex"], epsilon=2.0, mechanism="gaussian", seed=0)
     with pytest.raises(BadWorkload, match="was not measured"):
         discreet.evaluate(direct, table, future=["age, income"])
+
+
+def test_truths_are_fractions_of_the_true_number_of_rows_where_answers_are_of_a_noisy_one() -> None:
+    table = small_table(300)
+    made = discreet.release(
+        table, "age, sex", epsilon=0.5, delta=1e-6, neighbours="add-remove", mechanism="gaussian", seed=1
+    )
+    assert made.answers.total != 300
+    codes = table.codes()[:, :2]
+    truth = np.bincount(codes[:, 0] * 2 + codes[:, 1], minlength=10) / 300
+    off = np.abs(fractions(made.answers, Threshold(("age", "sex"))) - truth)
+    found = discreet.evaluate(made, table, future=["age, sex"])
+    assert found["max_error"] == pytest.approx(off.max(), abs=1e-6)
+    assert found["mean_error"] == pytest.approx(off.mean(), abs=1e-6)
+    assert found["future"]["present_error"] == pytest.approx(off.max(), abs=1e-6)
+    worst = found["worst"][0]
+    assert worst["truth"] == pytest.approx(truth[off.argmax()])
+    assert worst["error"] == pytest.approx(off.max(), abs=1e-6)

@@ -38,7 +38,13 @@ def test_measured_intervals_and_certificates_hold_as_often_as_they_say(table: Ta
 
 
 def test_a_model_also_has_estimated_intervals(table: Table) -> None:
-    setting = SETTING | {"mechanism": "auto", "releases": 2, "rows": 20, "max_steps": 40, "workload": [["a", "b"]]}
+    setting = SETTING | {
+        "mechanism": "auto",
+        "releases": 2,
+        "rows": 20,
+        "max_steps": 40,
+        "workload": [["a", "b"], ["b", "c"]],
+    }
     found = intervals.EXPERIMENT.measure(table, setting, 100)
     assert len(found["estimated"]) == 2
     assert found["published"]["estimated"][0] > 0

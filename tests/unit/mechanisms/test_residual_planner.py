@@ -98,6 +98,7 @@ def test_a_release_is_read_back_with_its_variances(tmp_path: Path) -> None:
     for marginal in made.workload.marginals:
         assert np.array_equal(made.answers.units(marginal).values, again.answers.units(marginal).values)
         assert made.answers.variance(marginal) == again.answers.variance(marginal)
+        assert made.answers.variance(marginal[::-1]) == made.answers.variance(marginal)
     assert all(found.residual for found in again.measurements)
     report = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "the answers are put together from them: the noise is the error" in report
