@@ -178,7 +178,7 @@ class _Published(Model):
 
     def answers(self) -> Answers:
         kind = self._settings.transform
-        rows = np.asarray(projection.probabilities(self._domain, self._parameters, kind))
+        rows = np.asarray(projection.probabilities(self._parameters, kind))
         relaxed = RelaxedRows.publish(self._domain, self._total, rows, normalise=kind != "box")
         return answering.publish(relaxed, self._settings, self._job)
 

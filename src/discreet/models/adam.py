@@ -21,7 +21,7 @@ class Adam(NamedTuple):
     def start(parameters: Any) -> Adam:
         """Before the first step."""
         zeros = jax.tree.map(jnp.zeros_like, parameters)
-        return Adam(zeros, zeros, 0)
+        return Adam(zeros, zeros, jnp.int32(0))  # not 0: what is compiled for one does not serve the other
 
     def step(self, parameters: Any, gradient: Any, rate: float) -> tuple[Any, Adam]:
         """Parameters after one more step, and the averages."""

@@ -21,6 +21,7 @@ from discreet.models import compiled, surrogate, tiles, transform
 from discreet.models.adam import Adam
 from discreet.models.targets import targets as whole_marginals
 from discreet.models.tiles import Bucket
+from discreet.models.transform import Blocks
 from discreet.privacy.measurement import Measurement
 from discreet.progress import SILENT, Progress
 
@@ -55,38 +56,38 @@ class Queries:
     target: jax.Array
 
 
-def start(domain: Domain, rows: int, kind: str, seed: int) -> jax.Array:
-    """Random relaxed rows (bits x rows), uniform on [-1, 1] before the transform, as published."""
+def start(domain: Domain, rows: int, kind: str, seed: int) -> Blocks:
+    """Random relaxed rows, uniform on [-1, 1] before the transform, as published."""
     x = jax.random.uniform(jax.random.key(seed), (domain.bits, rows), minval=-1.0, maxval=1.0)
-    return x if kind == "softmax" else transform.per_attribute(domain, getattr(transform, kind), x)
+    return [block if kind == "softmax" else getattr(transform, kind)(block) for block in transform.blocks(domain, x)]
 
 
-def probabilities(domain: Domain, parameters: jax.Array, kind: str) -> jax.Array:
-    """The rows that parameters stand for: themselves, unless they are logits."""
-    return transform.per_attribute(domain, transform.softmax, parameters) if kind == "softmax" else parameters
+def probabilities(parameters: Blocks, kind: str) -> jax.Array:
+    """The rows (bits x rows) that parameters stand for: themselves, unless they are logits."""
+    return jnp.concatenate([transform.softmax(block) if kind == "softmax" else block for block in parameters])
 
 
 def project(
     domain: Domain,
-    parameters: jax.Array,
+    parameters: Blocks,
     measurements: Sequence[Measurement],
     *,
     total: int,
     settings: ProjectionSettings,
     progress: Progress = SILENT,
-) -> tuple[jax.Array, int]:
+) -> tuple[Blocks, int]:
     """Relaxed rows whose answers come closest to the measured ones in squared distance, and the steps it took."""
     compiled.trim()
     targets = targets_of(domain, measurements, total)
-    state: Any = (parameters, Adam.start(parameters), jnp.inf, False)
+    state: Any = (parameters, Adam.start(parameters), jnp.float32(jnp.inf), jnp.bool_(False))
     progress.stage("projection", settings.steps)
     steps = 0
     while steps < settings.steps and not bool(state[3]):
-        state = _stretch(domain, settings, state, min(settings.steps, steps + _STRETCH), targets)
+        state = _stretch(settings, state, min(settings.steps, steps + _STRETCH), targets)
         steps = int(state[1].number)
         progress.step(steps)
-        progress.fitted(float(state[2]), partial(probabilities, domain, state[0], settings.transform))
-    return jnp.asarray(state[0]), steps
+        progress.fitted(float(state[2]), partial(probabilities, state[0], settings.transform))
+    return state[0], steps
 
 
 def targets_of(domain: Domain, measurements: Sequence[Measurement], total: int) -> list[Queries] | list[Bucket]:
@@ -150,21 +151,19 @@ def pull(x: jax.Array, targets: list[Queries] | list[Bucket]) -> tuple[jax.Array
     return value, jnp.sum(jnp.stack([half for _, half in parts]), axis=0)[:-2] * (2 / x.shape[1])
 
 
-@partial(jax.jit, static_argnums=(0, 1))
-def _stretch(
-    domain: Domain, settings: ProjectionSettings, state: Any, limit: int, targets: list[Queries] | list[Bucket]
-) -> Any:
+@partial(jax.jit, static_argnums=0)
+def _stretch(settings: ProjectionSettings, state: Any, limit: int, targets: list[Queries] | list[Bucket]) -> Any:
     """Projected Adam steps up to a limit, or until the loss stalls."""
     keep = None if settings.transform == "softmax" else getattr(transform, settings.transform)
 
     def step(state: Any) -> Any:
         parameters, adam, before, _ = state
-        x, back = jax.vjp(lambda free: probabilities(domain, free, settings.transform), parameters)
+        x, back = jax.vjp(partial(probabilities, kind=settings.transform), parameters)
         value, outer = pull(x, targets)
         (gradient,) = back(outer)
         parameters, adam = adam.step(parameters, gradient, settings.rate)
         if keep is not None:
-            parameters = transform.per_attribute(domain, keep, parameters)
+            parameters = [keep(block) for block in parameters]
         stalled = jnp.isfinite(before) & (jnp.abs(before - value) < settings.tolerance * before)
         return parameters, adam, value, stalled
 

@@ -1,8 +1,14 @@
-"""Transforms: what keeps relaxed rows where they belong. All work on bits x rows arrays, block by block."""
+"""Transforms: what keeps relaxed rows where they belong. All work on blocks, one for each attribute (values x rows).
+
+Loops keep a list of blocks and put them together (bits x rows) only where queries look values up. If the state of a
+loop is one array, the compiler joins whatever is done to it with the blocks that it is made of, and finds out for every
+number which block that comes from (`python -m benchmarks blocks`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -11,11 +17,24 @@ from discreet.data.domain import Domain
 
 NAMES = ("sparsemax", "softmax", "box")
 
+Blocks = list[jax.Array]
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0,))
+def blocks(domain: Domain, x: jax.Array) -> Blocks:
+    """Relaxed rows (bits x rows), attribute by attribute.
+
+    Gradients are put together as they are; usually each would be padded to the size of all, and then added up.
+    """
+    return [x[start : start + size] for start, size in zip(domain.offsets, domain.sizes, strict=True)]
+
+
+blocks.defvjp(lambda domain, x: (blocks(domain, x), None), lambda domain, _, gradients: (jnp.concatenate(gradients),))
+
 
 def per_attribute(domain: Domain, function: Callable[[jax.Array], jax.Array], x: jax.Array) -> jax.Array:
     """Apply a function of (values x rows) to every attribute's block."""
-    blocks = [function(x[start : start + size]) for start, size in zip(domain.offsets, domain.sizes, strict=True)]
-    return jnp.concatenate(blocks)
+    return jnp.concatenate([function(block) for block in blocks(domain, x)])
 
 
 def softmax(block: jax.Array) -> jax.Array:

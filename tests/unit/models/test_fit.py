@@ -314,7 +314,7 @@ def test_whoever_listens_can_see_the_rows_on_the_way() -> None:
     parameters, _ = projection.project(DOMAIN, begun, found, total=300, settings=settings, progress=heard)
     assert len(heard.losses) == 3
     assert heard.losses[0] > heard.losses[-1] >= 0
-    assert np.array_equal(heard.rows[-1], np.asarray(projection.probabilities(DOMAIN, parameters, settings.transform)))
+    assert np.array_equal(heard.rows[-1], np.asarray(projection.probabilities(parameters, settings.transform)))
     heard, constants = Listener(), FitSettings(max_steps=40)
     fit.fit(
         DOMAIN,
@@ -353,7 +353,7 @@ def test_projection_reaches_answers_that_rows_can_give(kind: str) -> None:
     parameters, steps = projection.project(DOMAIN, start, measurements, total=300, settings=settings)
     assert 0 < steps <= settings.steps
     [asked] = projection.queries(DOMAIN, measurements, 300)
-    rows = projection.probabilities(DOMAIN, parameters, kind)
+    rows = projection.probabilities(parameters, kind)
     assert float(jnp.abs(projection.answers(rows, asked) - asked.target).max()) < 0.02
 
 
