@@ -8,7 +8,19 @@ from pathlib import Path
 
 from benchmarks.record import HERE, Context
 
-NAMES = ("noise", "counting", "selection", "utility", "speed", "grid", "scale", "engines", "plan", "forecasts")
+NAMES = (
+    "noise",
+    "counting",
+    "selection",
+    "utility",
+    "speed",
+    "blocks",
+    "grid",
+    "scale",
+    "engines",
+    "plan",
+    "forecasts",
+)
 
 
 def main() -> None:

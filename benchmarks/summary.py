@@ -136,6 +136,11 @@ def speed(entries: list[Entry]) -> str:
             f"| one selection round of 16 over {e['queries']:,} queries, after counting | {e['ours']:.1f} s | a Gumbel "
             f"draw per query: {e['gumbel']:.1f} s, and inexact |\n"
         )
+    for e in latest(entries, "blocks", "table", "transform"):
+        text += (
+            f"| a step of `rap-paper` on {e['table']}, {e['transform']}, 128 queries | {1e3 * e['ours']:.2f} ms | rows "
+            f"kept as one array: {e['whole'] / e['ours']:.1f} times as long |\n"
+        )
     for e in latest(entries, "speed", "epsilon"):
         text += (
             f"| `rap` end to end, 64 marginals, epsilon {e['epsilon']:g} | {e['ours']:.0f} s | plain RAP (below): "

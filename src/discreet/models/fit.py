@@ -320,7 +320,7 @@ def _stretch(
         x = tiles.with_constants(probabilities(domain, state.logits))
         hurry = 1 + settings.growth * jnp.minimum(state.step, settings.hurry)
         pulls = [
-            tiles.pull(x, bucket, ids, scale, settings.shifts, stress * jnp.sqrt(hurry), hurry * tiles.MOST_STRESS)[1]
+            tiles.pull(x, bucket, ids, scale, settings.shifts, stress * jnp.sqrt(hurry), hurry * tiles.MOST_STRESS).half
             for bucket, ids, scale in zip(buckets, chosen, scales, strict=True)
         ]
         natural = jnp.sum(jnp.stack(pulls), axis=0)[:-2] / load

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.data.domain import UNKNOWN, Domain
-from discreet.models import compiled, projection, tiles, transform
+from discreet.models import compiled, projection, transform
 from discreet.models.adam import Adam
 from discreet.models.projection import Queries
 from discreet.models.tiles import Bucket
@@ -199,12 +199,10 @@ def _stretch(
 
 def _pull(x: jax.Array, targets: list[Queries] | list[Bucket], gamma: jax.Array) -> tuple[jax.Array, jax.Array]:
     """The largest error, and the gradient of the loss with respect to the rows."""
-    buckets = [target for target in targets if isinstance(target, Bucket)]
-    if buckets:
-        padded = tiles.with_constants(x)
-        worst = jnp.max(jnp.stack([tiles.largest_error(padded, bucket) for bucket in buckets]))
-        return worst, projection.pull(x, targets)[1]
     asked = [target for target in targets if isinstance(target, Queries)]
+    if not asked:
+        _, gradient, worst = projection.pull(x, targets)
+        return worst, gradient
 
     def loss(x: jax.Array) -> tuple[jax.Array, jax.Array]:
         off = jnp.abs(jnp.concatenate([same.target - projection.answers(x, same) for same in asked]))

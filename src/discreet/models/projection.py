@@ -133,22 +133,25 @@ def answers(x: jax.Array, asked: Queries) -> jax.Array:
     return jnp.mean(surrogate.at_least(asked.r, factors), axis=1)
 
 
-def pull(x: jax.Array, targets: list[Queries] | list[Bucket]) -> tuple[jax.Array, jax.Array]:
-    """Squared distance of the answers to their targets, and its gradient."""
+def pull(x: jax.Array, targets: list[Queries] | list[Bucket]) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Squared distance of the answers to their targets, its gradient, and the largest distance."""
     asked = [target for target in targets if isinstance(target, Queries)]
     if asked:
 
-        def loss(x: jax.Array) -> jax.Array:
-            return jnp.sum(jnp.stack([jnp.sum((answers(x, same) - same.target) ** 2) for same in asked]))
+        def loss(x: jax.Array) -> tuple[jax.Array, jax.Array]:
+            off = jnp.concatenate([answers(x, same) - same.target for same in asked])
+            return jnp.sum(off**2), jnp.max(jnp.abs(off))
 
-        return jax.value_and_grad(loss)(x)
+        (value, worst), gradient = jax.value_and_grad(loss, has_aux=True)(x)
+        return value, gradient, worst
     padded = tiles.with_constants(x)
     buckets = [target for target in targets if isinstance(target, Bucket)]
     parts = [
         tiles.pull(padded, bucket, jnp.arange(len(bucket.y)), jnp.ones(len(bucket.y)), (0.0,)) for bucket in buckets
     ]
-    value = jnp.sum(jnp.stack([loss for loss, _ in parts]))
-    return value, jnp.sum(jnp.stack([half for _, half in parts]), axis=0)[:-2] * (2 / x.shape[1])
+    value = jnp.sum(jnp.stack([part.loss for part in parts]))
+    gradient = jnp.sum(jnp.stack([part.half for part in parts]), axis=0)[:-2] * (2 / x.shape[1])
+    return value, gradient, jnp.max(jnp.stack([part.worst for part in parts]))
 
 
 @partial(jax.jit, static_argnums=0)
@@ -159,7 +162,7 @@ def _stretch(settings: ProjectionSettings, state: Any, limit: int, targets: list
     def step(state: Any) -> Any:
         parameters, adam, before, _ = state
         x, back = jax.vjp(partial(probabilities, kind=settings.transform), parameters)
-        value, outer = pull(x, targets)
+        value, outer, _ = pull(x, targets)
         (gradient,) = back(outer)
         parameters, adam = adam.step(parameters, gradient, settings.rate)
         if keep is not None:

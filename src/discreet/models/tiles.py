@@ -56,6 +56,20 @@ class Bucket(NamedTuple):
     weight: jax.Array
 
 
+class Pull(NamedTuple):
+    """How relaxed rows miss their targets.
+
+    Attributes:
+        loss: Weighted squared residual.
+        half: Half its gradient times the rows of a group.
+        worst: The largest residual.
+    """
+
+    loss: jax.Array
+    half: jax.Array
+    worst: jax.Array
+
+
 class Packed(NamedTuple):
     """All buckets, and how many tiles of each are real: the rest is padding, so that few shapes are compiled.
 
@@ -125,16 +139,6 @@ def answers(x: jax.Array, left: jax.Array, column: jax.Array, groups: int) -> ja
     return _split(_product(_factors(x, left)), x[column], groups)
 
 
-def largest_error(x: jax.Array, bucket: Bucket) -> jax.Array:
-    """The largest distance between answers and noisy fractions over all tiles."""
-
-    def body(worst: jax.Array, tile: Bucket) -> tuple[jax.Array, None]:
-        off = jnp.abs(answers(x, tile.left, tile.column, 1)[0] - tile.y)
-        return jnp.maximum(worst, jnp.max(jnp.where(tile.weight[:, None] > 0, off, 0.0))), None
-
-    return jax.lax.scan(body, jnp.zeros((), x.dtype), bucket)[0]
-
-
 def pull(
     x: jax.Array,
     bucket: Bucket,
@@ -143,8 +147,8 @@ def pull(
     shifts: Sequence[float],
     emphasis: jax.Array | float = 0.0,
     most: jax.Array | float = MOST_STRESS,
-) -> tuple[jax.Array, jax.Array]:
-    """Weighted squared residual over some tiles, each times its scale, and half its gradient times the rows of a group.
+) -> Pull:
+    """What some tiles, each times its scale, pull at the rows.
 
     There is one group of rows for each shift; it is drawn towards y + shift * z. Where there is emphasis, a residual r
     of weight w pulls 1 + min(w (emphasis r)^2, most) times as strongly, as if its fourth power were part of the loss:
@@ -153,10 +157,8 @@ def pull(
     groups = len(shifts)
     shift = jnp.asarray(shifts, x.dtype)[:, None, None]
 
-    def body(
-        summed: tuple[jax.Array, jax.Array], taken: tuple[jax.Array, jax.Array]
-    ) -> tuple[tuple[jax.Array, jax.Array], None]:
-        (loss, gradient), (tile, scale) = summed, taken
+    def body(summed: Pull, taken: tuple[jax.Array, jax.Array]) -> tuple[Pull, None]:
+        (loss, gradient, worst), (tile, scale) = summed, taken
         left, column, y, z, weight = (array[tile] for array in bucket)
         factors, right = _factors(x, left), x[column]
         product = _product(factors)
@@ -167,9 +169,11 @@ def pull(
         back = _join(pulled, right, groups)
         for at in range(len(factors)):
             gradient = gradient.at[left[:, at]].add(_product([back, *factors[:at], *factors[at + 1 :]]))
-        return (loss + jnp.sum(pulled * residual), gradient), None
+        worst = jnp.maximum(worst, jnp.max(jnp.where(weight[:, None] > 0, jnp.abs(residual), 0.0)))
+        return Pull(loss + jnp.sum(pulled * residual), gradient, worst), None
 
-    return jax.lax.scan(body, (jnp.zeros((), x.dtype), jnp.zeros_like(x)), (tiles, scales))[0]
+    nothing = jnp.zeros((), x.dtype)
+    return jax.lax.scan(body, Pull(nothing, jnp.zeros_like(x), nothing), (tiles, scales))[0]
 
 
 def _factors(x: jax.Array, left: jax.Array) -> list[jax.Array]:

@@ -40,17 +40,22 @@ def some_rows(count: int = 6) -> jax.Array:
     return transform.per_attribute(DOMAIN, transform.softmax, logits)
 
 
+def direct_residual(x: jax.Array, found: Measurement, total: int) -> jax.Array:
+    """Cell by cell, from its definition."""
+    names = found.threshold.attributes
+    codes = DOMAIN.project(names).unravel(np.arange(len(found.counts)))
+    product = jnp.ones((len(codes), x.shape[1]))
+    for at, name in enumerate(names):
+        product = product * x[codes[:, at] + DOMAIN.offsets[DOMAIN.index(name)]]
+    return product.mean(axis=1) - found.counts / total
+
+
 def direct_loss(x: jax.Array, measurements: list[Measurement], total: int, emphasis: float = 0.0) -> jax.Array:
     """Half the weighted squared residual, and a quarter of its fourth power, cell by cell, from their definition."""
     smallest = min(float(m.sigma_squared) for m in measurements)
     loss = jnp.zeros(())
     for found in measurements:
-        names = found.threshold.attributes
-        codes = DOMAIN.project(names).unravel(np.arange(len(found.counts)))
-        product = jnp.ones((len(codes), x.shape[1]))
-        for at, name in enumerate(names):
-            product = product * x[codes[:, at] + DOMAIN.offsets[DOMAIN.index(name)]]
-        residual = product.mean(axis=1) - found.counts / total
+        residual = direct_residual(x, found, total)
         square = smallest / float(found.sigma_squared) * residual**2
         loss = loss + jnp.sum(square / 2 + emphasis**2 * square**2 / 4)
     return loss
@@ -64,10 +69,12 @@ def test_tiles_have_the_loss_and_gradient_of_every_cell() -> None:
         tiles.pull(padded, bucket, jnp.arange(len(bucket.y)), jnp.ones(len(bucket.y)), (0.0,))
         for bucket in packed.buckets
     ]
-    loss = float(jnp.sum(jnp.stack([loss for loss, _ in parts]))) / 2
-    gradient = jnp.sum(jnp.stack([part for _, part in parts]), axis=0)[:-2] / x.shape[1]
+    loss = float(jnp.sum(jnp.stack([part.loss for part in parts]))) / 2
+    gradient = jnp.sum(jnp.stack([part.half for part in parts]), axis=0)[:-2] / x.shape[1]
     assert loss == pytest.approx(float(direct_loss(x, measurements, 300)), rel=1e-4)
     assert np.allclose(gradient, jax.grad(direct_loss)(x, measurements, 300), atol=1e-6)
+    worst = max(float(jnp.abs(direct_residual(x, found, 300)).max()) for found in measurements)
+    assert max(float(part.worst) for part in parts) == pytest.approx(worst, rel=1e-4)
 
 
 def test_emphasis_is_the_fourth_power_of_what_is_not_yet_met_up_to_a_limit() -> None:
@@ -78,7 +85,7 @@ def test_emphasis_is_the_fourth_power_of_what_is_not_yet_met_up_to_a_limit() -> 
         parts = [
             tiles.pull(
                 tiles.with_constants(x), bucket, jnp.arange(len(bucket.y)), jnp.ones(len(bucket.y)), (0.0,), emphasis
-            )[1]
+            ).half
             for bucket in packed.buckets
         ]
         return jnp.sum(jnp.stack(parts), axis=0)[:-2] / x.shape[1]
