@@ -315,6 +315,9 @@ def test_a_refused_run_leaves_no_ledger_with_its_limit(folder: Path, capsys: pyt
     assert main([*RELEASE, *small, "0.5"]) == 2
     assert "BudgetExceeded" in capsys.readouterr().err
     assert not (folder / "people.ledger").exists()
+    (folder / "people.ledger").touch()
+    assert main([*RELEASE, *small, "0.5"]) == 2
+    assert (folder / "people.ledger").read_bytes() == b"", "nor in a file that was there, and empty"
     assert main([*RELEASE, *small, "2.5"]) == 0
 
 
@@ -329,8 +332,9 @@ def test_made_up_attributes_are_warned_of(folder: Path, capsys: pytest.CaptureFi
 
 
 def test_ctrl_c_while_modules_load_is_no_crash(folder: Path) -> None:
-    loading = "import signal, sys; sys.argv = ['discreet', 'answer', 'out', 'a=1']\n"
+    loading = "import signal, sys, types; sys.argv = ['discreet', 'answer', 'out', 'a=1']\n"
     loading += "from discreet.apps import cli\n"
+    loading += "sys.modules['discreet.apps.commands'] = types.ModuleType('discreet.apps.commands')  # half loaded\n"
     loading += "cli._carry_out = lambda parsed: signal.raise_signal(signal.SIGINT)\ncli.run()"
     ended = subprocess.run([sys.executable, "-c", loading], capture_output=True, text=True, cwd=folder, check=False)
     assert (ended.returncode, ended.stderr) == (130, "\nInterrupted. Nothing was spent.\n")

@@ -11,7 +11,7 @@ from discreet.errors import BadSetting
 
 def require_free(path: str) -> None:
     """Refuse to write over a file."""
-    if Path(path).exists():
+    if Path(path).is_file():
         raise BadSetting(f"{path} exists and may be needed; remove it, or choose another name.")
 
 

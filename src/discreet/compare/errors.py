@@ -181,5 +181,5 @@ def in_words(query: Query, schema: Schema) -> str:
     """The form that `discreet answer` reads."""
     names = query.threshold.attributes
     codes = schema.domain.project(names).unravel([query.cell])[0]
-    listed = ", ".join(f"{name}={schema[name].labels()[code]}" for name, code in zip(names, codes, strict=True))
+    listed = parse.in_words({name: schema[name].labels()[code] for name, code in zip(names, codes, strict=True)})
     return listed if query.threshold.is_marginal else f"{query.threshold.r} of ({listed})"

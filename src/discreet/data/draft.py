@@ -29,8 +29,8 @@ SMALL_RANGE = 150
 BINS = 20
 """Roughly how many bins wide numbers get."""
 
-MARKS = ("NA", "N/A", "n/a", "NULL", "null", "None", "nan", "NaN", "?", "-")
-"""What stands for a missing number or date in many files."""
+MARKS = ("na", "n/a", "null", "none", "nan", "?", "-")
+"""What stands for a missing number or date in many files, in small or capital letters."""
 
 MONTHLY_YEARS = 10
 """Dates over more years than this are kept by year, others by month."""
@@ -127,7 +127,7 @@ def _summary(column: ir.Column) -> dict[str, Any]:
     dated = reading.day.between(date.min, date.max).fill_null(False)
     return {
         "present": column.count(where=~reading.blank),
-        "marked": column.count(where=~reading.blank & reading.text.isin(MARKS)),
+        "marked": column.count(where=~reading.blank & reading.text.lower().isin(MARKS)),
         "distinct": reading.text.nunique(where=~reading.blank),
         "numbers": column.count(where=finite),
         "wholes": column.count(where=small & (number.clip(-LARGEST_WHOLE, LARGEST_WHOLE) % 1 == 0)),
@@ -159,7 +159,7 @@ def _propose(glance: Glance, origin: Source, place: int) -> Attribute:
     if not dates and (not numbers or glance.distinct <= FEW_VALUES):
         return _categorical(glance, _texts(origin, place), common)
     if glance.marked:
-        common |= {"missing": tuple(text for text in _texts(origin, place) if text in MARKS)}
+        common |= {"missing": tuple(text for text in _texts(origin, place) if text.lower() in MARKS)}
     if dates:
         return _dates(glance, common)
     low, high = float(glance.low or 0), float(glance.high or 0)

@@ -44,11 +44,12 @@ from discreet.queries.workload import Workload
 Floats = NDArray[np.float64]
 
 _FARTHEST = 30.0
-"""Largest exponent of one step of MWEM; beyond it there is nothing but noise, far larger than the table."""
+"""Largest exponent of one step of MWEM. Only noise far larger than the table, or an absurd rate, asks for more, and
+would leave what floats can hold."""
 
-_LIGHTEST, _HEAVIEST = 1e-200, 1e100
-"""A weight is never less than the first, and their sum is set to one again before it exceeds the second, or has
-fallen as far: numbers would leave what floats can hold."""
+_LIGHTEST, _HEAVIEST, _FALLS = 1e-200, 1e100, 1e-3
+"""A weight is never less than the first. Their sum is set to one again before it exceeds the second, and whenever one
+step leaves less than the third of it: what is known of it then is mostly a difference of larger numbers."""
 
 _FLOOR = 1e-6
 """Measured fractions are moved into [floor, 1 - floor]: a weight of zero would stay zero for ever."""
@@ -196,12 +197,10 @@ class _Mwem(_Weights):
         new = self._take(measurements)
         path = self._constraints * self._settings.passes or new
         progress.stage("multiplicative weights", len(path))
-        total = 1.0
+        total, lost = 1.0, False
         for number, constraint in enumerate(path):
-            lost = not 1 / _HEAVIEST < total < _HEAVIEST
             if lost or number % len(self._constraints) == 0:  # an error in it grows with every step that lowers it
-                np.maximum(self._weights, _LIGHTEST, out=self._weights)
-                self._weights /= self._weights.sum()
+                self._normalise()
                 total = 1.0
             masses = constraint.masses(self._weights, total)
             steps = self._settings.rate * (constraint.measured - masses)
@@ -209,11 +208,18 @@ class _Mwem(_Weights):
             if isinstance(constraint, Single):
                 factors[0] = 1.0  # the query's own step; rows that do not match stay
             constraint.scale(self._weights, factors)
-            total *= float(factors @ masses)
+            left = float(factors @ masses)
+            total *= left
+            lost = left < _FALLS or not 1 / _HEAVIEST < total < _HEAVIEST
             progress.step(number + 1)
-        self._weights /= self._weights.sum()
+        self._normalise()
         self._sum += self._weights
         self._rounds += 1
+
+    def _normalise(self) -> None:
+        """Let the weights sum to one, and none of them vanish."""
+        np.maximum(self._weights, _LIGHTEST, out=self._weights)
+        self._weights /= self._weights.sum()
 
     def published(self) -> Answers:
         if self._settings.passes:

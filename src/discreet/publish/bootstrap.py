@@ -132,12 +132,14 @@ class _World:
 def _panel(release: Release) -> list[Threshold]:
     """Some thresholds of every kind up to one attribute more than the workload's widest.
 
-    Only such as have no error bar but an estimate, which others would make too narrow; any where there are none.
+    Only such as have no error bar but an estimate, which others would make too narrow; any where there are none. But
+    never of attributes that were neither asked for nor measured: errors there say nothing of others.
     """
     domain, generator, intervals = release.domain, np.random.default_rng(0), Intervals(release)
+    seen = [name for name in domain if name not in release.unseen]
     chosen: list[Threshold] = []
-    for width in range(1, min(release.workload.widest + 1, len(domain)) + 1):
-        sets = [names for names in _some(domain, width, generator) if domain.project(names).size <= _LARGEST]
+    for width in range(1, min(release.workload.widest + 1, len(seen)) + 1):
+        sets = [names for names in _some(seen, width, generator) if domain.project(names).size <= _LARGEST]
         for r in range(1, width + 1):
             every = [Threshold(names, r) for names in sets]
             needy = (one for one in every if intervals.needs_estimate(one, np.arange(one.cells(domain))))
@@ -145,13 +147,13 @@ def _panel(release: Release) -> list[Threshold]:
     return chosen
 
 
-def _some(domain: Domain, width: int, generator: np.random.Generator) -> list[Attributes]:
+def _some(seen: Sequence[str], width: int, generator: np.random.Generator) -> list[Attributes]:
     """Sets of attributes in random order: all of them, or many where there are too many to list."""
-    if len(domain) <= _PANEL:
-        every = list(combinations(domain.attributes, width))
+    if len(seen) <= _PANEL:
+        every = list(combinations(seen, width))
         return [every[at] for at in generator.permutation(len(every))]
-    drawn = (generator.choice(len(domain), width, replace=False) for _ in range(32 * _PANEL))
-    return list(dict.fromkeys(tuple(domain.attributes[at] for at in sorted(which)) for which in drawn))
+    drawn = (generator.choice(len(seen), width, replace=False) for _ in range(32 * _PANEL))
+    return list(dict.fromkeys(tuple(seen[at] for at in sorted(which)) for which in drawn))
 
 
 def _summary(

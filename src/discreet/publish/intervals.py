@@ -121,13 +121,13 @@ class Intervals:
 
     def needs_estimate(self, threshold: Threshold, cells: Ints) -> bool:
         """Whether some of these queries have nothing but an estimate to go by, and one can be had."""
-        if not self._unseen.isdisjoint(threshold.attributes):
+        certified = self._release.certificate is not None and threshold in self._asked
+        if certified or not self._unseen.isdisjoint(threshold.attributes):
             return False
         known = np.zeros(len(cells), dtype=bool)
         for which, _, _ in self._measured(threshold, cells):
             known[which] = True
-        certified = self._release.certificate is not None and threshold in self._asked
-        return not certified and not bool(known.all())
+        return not bool(known.all())
 
     def _measured(self, threshold: Threshold, cells: Ints) -> list[tuple[Ints, Floats, Floats]]:
         """Intervals from the noise alone: which of the cells, low and high."""

@@ -161,7 +161,9 @@ def release(
         _check.positive("ledger_epsilon", ledger_epsilon)
     if ledger is not None:
         limit = None if ledger_epsilon is None else Limit(ledger_epsilon, plan.guarantee.delta)
-        if limit is not None and not Path(ledger).exists():  # or a limit would stay that this very run goes beyond
+        if limit is not None and not (
+            Path(ledger).is_file() and Path(ledger).stat().st_size
+        ):  # or a limit would stay that this very run goes beyond
             Ledger(relation, limit=limit).require_room(plan.guarantee.rho, f"this release at epsilon {epsilon:g}")
         shared = Ledger(relation, path=Path(ledger), limit=limit, run=str(out or plan.mechanism.name))
         shared.require_room(plan.guarantee.rho, f"this release at epsilon {epsilon:g}")

@@ -26,6 +26,7 @@ from discreet.publish.certificate import at_most
 from discreet.publish.release import Release
 from discreet.publish.svg import Row, Words, escape, shorten
 from discreet.publish.tables import MOST_ANSWERS
+from discreet.queries import parse
 from discreet.queries.answers import GRID
 from discreet.queries.threshold import Attributes, at_cells
 
@@ -115,10 +116,13 @@ def _accuracy(release: Release) -> str:
         for what, bound in bounds.items()
         if bound is not None
     ]
+    noise = f"the certificate's own noise (sigma {found.sigma:,.1f} rows)"
+    if release.total_variance:
+        noise += " and that of the number of rows"
     told = (
         f"This holds for all {release.workload.size:,} queries of the workload at once, the worst one included, "
-        "against the true table. It was measured privately, and paid for below; the doubt that remains is the "
-        f"certificate's own noise (sigma {found.sigma:,.1f} rows). It does not cover queries outside the workload, "
+        "against the true table. It was measured privately, and paid for below; the doubt that remains is "
+        f"{noise}. It does not cover queries outside the workload, "
         "rows drawn anew, or how well the table stands for a larger population."
     )
     return _section(title, *said, f"<p>{told}</p>", _differences(release))
@@ -256,7 +260,7 @@ def _attribute(release: Release, name: str) -> str:
     each, kind, space = size <= MOST_LABELS, *(("wide", (1060, 240)) if size > 16 else ("slim", (344, 230)))
     labels = attribute.labels() if each else (attribute.label(0), attribute.label(size - 1))
     unit = "% of the rows" if step == 1 else f"% of the rows; {step} neighbouring values in each bar"
-    shown = f"{name}: not asked or measured, so made up" if name in release.unseen else name
+    shown = f"{name}: not asked or measured, so not from the table" if name in release.unseen else name
     words = Words(shown, f"Shares of the {size:,} values of {name}.", "", unit)
     picture = svg.bars(published, words, labels=labels, dots=rows, whiskers=whiskers, size=space)
     columns = [("published %", published), ("synthetic rows %", rows), (f"noisy counts % (± {spread:.2f})", middles)]
@@ -360,7 +364,7 @@ def _example(release: Release) -> str:
     if isinstance(release.answers, NoisyCounts | ResidualCounts):  # without a model, nothing else can be answered
         covered = release.workload.thresholds[0].attributes
         names = covered if any(found.least is not None for found in release.measurements) else covered[:2]
-    asked = ", ".join(f"{name}={release.schema[name].label(0)}" for name in names)
+    asked = parse.in_words({name: release.schema[name].label(0) for name in names})
     lines = [f"$ discreet answer DIR {shlex.quote(asked)}"]
     with suppress(DiscreetError):
         if release.domain.project(names).size <= MOST_CELLS:

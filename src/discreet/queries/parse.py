@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations, islice
 from math import comb
 from pathlib import Path
@@ -27,8 +27,11 @@ WorkloadLike = Workload | str | Path | Sequence[Any] | dict[str, Any]
 
 _SHORT = re.compile(r"(?P<kind>all|random):(?P<k>\d{1,9})(?::(?P<many>\d{1,9}))?(?:@(?P<r>\d{1,9}))?")
 _R_OF = re.compile(r"\s*(?P<r>[-+.\d]+)\s+of\s*\((?P<inside>.*)\)\s*", re.DOTALL)
-_STRAY = re.compile(r",([^,=]*)=")
-"""What looks like a further attribute inside a value."""
+_STRAY = re.compile(r",\s*([^,=]*[^,=<>!\s])\s*=")
+"""What looks like a further attribute inside a value; `5, <=10` does not."""
+
+_QUOTED = re.compile(r"=\s*(?:\"[^\"]*\"|'[^']*')(?=\s*(?:,|$))")
+"""A value in quotes, where nothing is taken for an attribute."""
 
 _MOST_SETS = 10_000_000
 
@@ -165,7 +168,8 @@ def query(text: str, domain: Domain, code_of: Callable[[str, str], int]) -> Quer
     match = _R_OF.fullmatch(text)
     inside = match["inside"] if match else text
     names = "|".join(re.escape(name) for name in sorted(domain, key=len, reverse=True))
-    found = list(re.finditer(rf"(?:^|,)\s*({names})\s*=", inside))
+    plain = _QUOTED.sub(lambda value: "=" + "." * (len(value[0]) - 1), inside)
+    found = list(re.finditer(rf"(?:^|,)\s*({names})\s*=", plain))
     if not found or inside[: found[0].start()].strip():
         raise BadWorkload(
             f'{text!r} is not understood. Write "age=39, sex=Male" or "2 of (age=39, sex=Male, race=White)"; '
@@ -177,7 +181,7 @@ def query(text: str, domain: Domain, code_of: Callable[[str, str], int]) -> Quer
         stray = _STRAY.search(value)
         if stray and _unquoted(value) == value:
             raise BadWorkload(
-                f"{stray[1].strip()!r} in {text!r} is not an attribute; the domain has: {', '.join(domain)}. "
+                f"{stray[1]!r} in {text!r} is not an attribute; the domain has: {', '.join(domain)}. "
                 f"(If it is part of a value of {name}, put that value in quotes.)"
             )
     values = {name: code_of(name, _unquoted(value)) for name, value in texts}
@@ -196,6 +200,18 @@ def _needed(match: re.Match[str] | None) -> Any:
     return int(match["r"]) if re.fullmatch(r"[+-]?\d{1,9}", match["r"]) else match["r"]
 
 
+def in_words(labels: Mapping[str, str]) -> str:
+    """Values of attributes as `query` reads them."""
+    return ", ".join(f"{name}={_quoted(label)}" for name, label in labels.items())
+
+
+def _quoted(label: str) -> str:
+    """In quotes where part of it would be taken for a further attribute."""
+    quote = "'" if '"' in label else '"'
+    return f"{quote}{label}{quote}" if _STRAY.search(label) else label
+
+
 def _unquoted(value: str) -> str:
     value = value.strip()
-    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
+    quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" and value[0] not in value[1:-1]
+    return value[1:-1] if quoted else value

@@ -100,6 +100,15 @@ def test_files_are_read_as_text(tmp_path: Path) -> None:
     ]
 
 
+def test_marks_of_missing_numbers_may_be_in_capital_letters() -> None:
+    texts = [*map(str, range(40)), "NAN", "Null", "none", "?"]
+    content, _ = draft(pa.table({"x": texts}))
+    assert content["attributes"] == [
+        {"name": "x", "type": "integer", "min": 0, "max": 39, "missing": ["?", "NAN", "Null", "none"]}
+    ]
+    assert read(pa.table({"x": texts}), schema=content).rows() == 44
+
+
 def test_infinite_numbers_and_too_many_texts() -> None:
     texts = [f"t{n % 600}" for n in range(1200)]
     content, notes = draft(pa.table({"x": [float("inf"), 1.0] * 600, "t": texts}))

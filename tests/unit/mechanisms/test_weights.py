@@ -258,6 +258,16 @@ def test_noise_far_larger_than_the_table_leaves_a_distribution(passes: int) -> N
     assert published.shares.sum() == WHOLE and published.shares.min() >= 0
 
 
+def test_noise_that_is_negative_time_and_again_leaves_a_distribution() -> None:
+    model = weights._Mwem(EVEN, TOTAL, MwemSettings(passes=20))
+    asked = [(("a",), 0), (("a",), 1), (("a",), 2), (("b",), 0), (("b",), 1)]
+    drawn = np.random.default_rng(0).integers(5, size=80)
+    model.fit([single(asked[at][0], asked[at][1], -(10**6)) for at in drawn], SILENT)
+    published = model.published()
+    assert isinstance(published, WeightedRows)
+    assert published.shares.sum() == WHOLE and published.shares.min() >= 0
+
+
 def test_weights_that_are_no_numbers_are_never_published() -> None:
     with pytest.raises(Bug, match="not finite"):
         WeightedRows.publish(TOTAL, SUPPORT, np.full(SUPPORT.size, np.nan))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from tests.readable import small_table
 
@@ -265,7 +266,7 @@ def test_nothing_is_said_of_what_was_neither_asked_nor_measured(tmp_path: Path) 
     assert not Intervals(made).needs_estimate(Threshold(("income",)), np.arange(1)), "no bootstrap can help"
     made.save(tmp_path / "out")
     report = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    assert told in report and "income: not asked or measured, so made up" in report
+    assert told in report and "income: not asked or measured, so not from the table" in report
     whole = discreet.release(TABLE, "all:1", epsilon=1.0, rows=20, settings={"max_steps": 8}, seed=1)
     assert whole.unseen == () and whole.warning_of_unseen() is None
     counts = discreet.release(TABLE, "age, sex", epsilon=1.0, mechanism="gaussian", seed=1)
@@ -281,6 +282,20 @@ def test_a_bootstrap_looks_at_what_has_no_other_error_bar() -> None:
     )
     pairs = [one for one in bootstrap._panel(wider) if len(one.attributes) == 2 and one.is_marginal]
     assert len(pairs) == 4 and PAIR not in pairs
+
+
+def test_a_bootstrap_never_looks_at_what_is_made_up() -> None:
+    wide = discreet.read(
+        pa.table({f"x{at}": [0, 1] * 20 for at in range(40)}), schema={f"x{at}": 2 for at in range(40)}
+    )
+    made = discreet.release(
+        wide, "x0, x1; x2, x3; x4, x5", epsilon=1.0, rows=20, settings={"max_steps": 8}, certificate=0, seed=1
+    )
+    panel = bootstrap._panel(made)
+    assert {name for one in panel for name in one.attributes} == {f"x{at}" for at in range(6)}
+    assert {len(one.attributes) for one in panel} == {1, 2, 3}
+    apart = [one for one in panel if len(one.attributes) == 2 and one.is_marginal]
+    assert len(apart) == 12, "of the fifteen pairs three were measured"
 
 
 def test_errors_larger_on_the_table_than_on_the_model_widen_estimates() -> None:

@@ -104,6 +104,7 @@ def test_spaces_too_large_to_list_are_drawn_from_too() -> None:
         ("age=1, age=2", "twice"),
         ("height=3", "not understood"),
         ("age=3, hight=3", "'hight' in .* is not an attribute"),
+        ("sex='Male', hight='3'", "'hight' in .* is not an attribute"),
         ("sex=Male , hight = no, age=3", "'hight' in .* is not an attribute"),
         ("age, height", "not an attribute"),
         ("", "not an attribute"),

@@ -150,3 +150,14 @@ def test_marginals_beyond_64_bits_are_refused_with_advice() -> None:
     with pytest.raises(BadWorkload, match="coarser bins"):
         parse.workload("all:5", wide)
     assert parse.workload("all:3", wide).size == 10 * 2**48
+
+
+def test_what_is_written_in_words_can_be_read_again() -> None:
+    labels = {"a": ["5, <=10", "x, b=1", """it's, so='no'""", "plain", "[10, 20)"], "b": ["0", "1"]}
+    domain = Domain({name: len(some) for name, some in labels.items()})
+    for code, label in enumerate(labels["a"]):
+        text = parse.in_words({"a": label, "b": "1"})
+        found = parse.query(text, domain, lambda name, value: labels[name].index(value))
+        assert found.cell == 2 * code + 1, text
+    assert parse.in_words({"a": "5, <=10", "b": "1"}) == "a=5, <=10, b=1"
+    assert parse.in_words({"a": "x, b=1"}) == 'a="x, b=1"'
