@@ -25,6 +25,7 @@ from discreet.models.fit import FitSettings
 from discreet.models.support import BYTES_EACH
 from discreet.privacy.measurement import MOST_CELLS
 from discreet.privacy.neighbours import Neighbours
+from discreet.privacy.noise import tabled
 from discreet.privacy.shares import shares
 from discreet.queries.threshold import Attributes
 from discreet.queries.workload import Workload
@@ -43,6 +44,9 @@ _PAIR = 12.0
 
 _DRAW, _REJECT, _PACK = 6e-8, 7e-7, 4e-7
 """Seconds to draw noise on a cell from a table, or by rejection, and to draw it and make a tile of it."""
+
+_ENTRY, _WIDE = 6e-5, 4e-7
+"""Seconds that a table takes for each unit of its scale, and a draw of noise that is too wide for one."""
 
 _FLOP, _TOUCH, _BIT = 2e-11, 4.4e-9, 5.6e-9
 """Seconds of an operation in a matrix product, of an entry gathered for one, and of an entry of the rows in a step."""
@@ -66,13 +70,15 @@ def gaussian(facts: Facts, priced: str = "jointly") -> Cost:
     joint, single = facts.neighbours.marginal_squared, facts.neighbours.single**2
     costs = [joint if priced == "jointly" else single * size for size in sizes]
     parts = shares(list(needed.values()), costs)
-    deviations = [sqrt(cost / (2 * facts.rho * part)) / facts.rows for cost, part in zip(costs, parts, strict=True)]
+    deviations = [sqrt(cost / (2 * facts.rho * part)) for cost, part in zip(costs, parts, strict=True)]
     listed = sum(sizes) if sum(sizes) <= MOST_CELLS else 0  # larger ones keep what stands out
+    wide = max(deviations)
+    drawing = _ENTRY * wide + _DRAW * listed if tabled(wide, sum(sizes)) else _WIDE * listed
     return Cost(
         sum(sizes),
         BASE + _counts(facts, needed) + 16 * listed,
-        _counting(facts, needed) + _DRAW * listed + _certifying(facts, 1.3 * _DRAW * listed),
-        of_noise(zip(deviations, sizes, strict=True)),
+        _counting(facts, needed) + drawing + _certifying(facts, 1.3 * _DRAW * listed),
+        of_noise((deviation / facts.rows, size) for deviation, size in zip(deviations, sizes, strict=True)),
     )
 
 
@@ -337,7 +343,7 @@ def _projected(facts: Facts, rounds: int, picks: int, settings: rap.PaperSetting
     asked = rounds * picks
     bit, taken = _BIT, 0.7  # most projections stop early, softmax's the earlier the more noise there is
     if settings.transform == "softmax":
-        bit, taken = 1.7 * _BIT, min(1.0, 0.33 * (facts.rows / facts.deviation / 600) ** 0.28)
+        bit, taken = 1.25 * _BIT, min(1.0, 0.33 * (facts.rows / facts.deviation / 600) ** 0.28)
     step = settings.rows * (bit * facts.domain.bits + 1e-10 * asked / 2 * facts.workload.widest)
     shaped = Facts(facts.workload, facts.rows, facts.neighbours, facts.rho, settings)
     scoring = _scoring_relaxed(shaped)

@@ -113,9 +113,14 @@ class DiscreteLaplace:
 Noise = DiscreteGaussian | DiscreteLaplace
 
 
+def tabled(spread: float, size: int) -> bool:
+    """Whether so many draws of noise this wide are looked up in a table; building one pays only then."""
+    return spread <= WIDEST_TABLE and size >= spread
+
+
 def draw(noise: Noise, size: int, entropy: Entropy) -> Ints:
     """Independent draws; exact for every size and scale."""
-    if noise.spread > WIDEST_TABLE or size < noise.spread:
+    if not tabled(noise.spread, size):
         return noise.reject(size, entropy)
     table = _Table.of(noise)
     out = np.empty(size, dtype=np.int64)
