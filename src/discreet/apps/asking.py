@@ -40,9 +40,9 @@ def answer(arguments: Namespace) -> None:
             print(
                 "Estimated intervals come from a bootstrap and are not guaranteed: they hold less often than they say."
             )
-        made_up = [name for name in opened.unseen if any(name in query.threshold.attributes for query in asked)]
-        if made_up:
-            print(f"Nothing was asked or measured of {', '.join(made_up)}: answers there are not from the table.")
+        unseen = [name for name in opened.unseen if any(name in query.threshold.attributes for query in asked)]
+        if unseen:
+            print(f"Nothing was asked or measured of {', '.join(unseen)}: answers there are not from the table.")
         if opened.certificate is not None:
             print(f"Largest error of the release's own workload: at most {at_most(opened.certificate.bound)}.")
         return

@@ -9,7 +9,7 @@
 - *estimated*: how far the mechanism erred on answers of this size when it was run on its own synthetic rows
   (`discreet.publish.bootstrap`). Nothing is guaranteed: where the model is wrong about the table, so is this.
 - *unknown*: none of these; anything between 0 and 1. So are all queries with an attribute that was neither asked for
-  nor measured: whatever rows show there is made up.
+  nor measured: what rows show there is not from the table.
 
 Of the first two the certified one is given where it is clearly the narrower: by three deviations of the certificate's
 own noise. (Were it given wherever it is narrower, it would be given above all where its noise made it too narrow: when
