@@ -21,8 +21,9 @@ as in `rap`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from typing import NamedTuple
 
@@ -49,7 +50,7 @@ FIT = FitSettings(
     momentum=0.8,
     caution=1.0,
     overrun=1.4,
-    lasting=200,
+    lasting=100,
     smooth=0.7,
     emphasis=5.0,
     averaged="probabilities",
@@ -57,8 +58,12 @@ FIT = FitSettings(
 )
 """Constants of the fit that differ from those of `rap`."""
 
-_FEW_CELLS, _SHORT_OVERRUN = 4096, 1.2
-"""Where the largest marginals have at most so many cells on average, the answer is at this multiple of the steps.
+_FEW_CELLS = 2**12
+"""Where the largest marginals have at most so many cells on average, large residuals pull as strongly as their squares
+ask for, and less noise is added to tell when to stop: many cells are heavy there, and much of what pulls is noise."""
+
+_FEW_IN_ALL, _SHORT_OVERRUN = 2**16, 1.2
+"""Where they have at most so many together, the answer is at this multiple of the steps.
 
 The risk is a sum over all cells. With many of them most are light, and heavy ones, which come last, hardly count in it;
 with few it speaks for them too."""
@@ -115,10 +120,10 @@ def run(curator: Curator, job: Job) -> Outcome:
     settings: Settings = job.settings
     domain = curator.domain
     wanted = needed(job.workload, settings.order)
-    constants = replace(FIT, max_steps=settings.max_steps, overrun=overrun(domain, wanted))
+    constants = replace(constants_of(domain, wanted), max_steps=settings.max_steps)
     sigma = curator.neighbours.marginal_deviation(job.rho)
     measure = _residuals if by_residuals(domain, wanted, settings.measures, sigma=sigma) else _marginals
-    measured, known = measure(curator, job, wanted)
+    measured, known = measure(curator, job, wanted, partial(smooth.calm, shifts=constants.shifts))
     rows = settings.rows + settings.rows % fit.GROUPS
     logits = start.mixture(domain, rows, known.first, settings=constants, seed=job.seed)
     logits, taken = fit.fit(domain, logits, known.fitted, settings=constants, seed=job.seed, progress=job.progress)
@@ -127,10 +132,13 @@ def run(curator: Curator, job: Job) -> Outcome:
     return Outcome(answering.publish(relaxed, settings, job), measured, notes)
 
 
-def overrun(domain: Domain, wanted: Mapping[Attributes, float]) -> float:
-    """How far a fit goes on; public facts only."""
-    cells = float(np.mean([domain.project(names).size for names in largest_of(wanted)]))
-    return FIT.overrun if cells > _FEW_CELLS else _SHORT_OVERRUN
+def constants_of(domain: Domain, wanted: Mapping[Attributes, float]) -> FitSettings:
+    """Constants of the fit by how many cells there are; public facts only."""
+    cells = [domain.project(names).size for names in largest_of(wanted)]
+    overrun = _SHORT_OVERRUN if sum(cells) <= _FEW_IN_ALL else FIT.overrun
+    if sum(cells) <= _FEW_CELLS * len(cells):
+        return replace(FIT, overrun=overrun, emphasis=0.0, thinning=0.3)
+    return replace(FIT, overrun=overrun)
 
 
 class _Known(NamedTuple):
@@ -140,16 +148,20 @@ class _Known(NamedTuple):
     fitted: list[Target]
 
 
-def _marginals(curator: Curator, job: Job, wanted: Mapping[Attributes, float]) -> tuple[list[Measurement], _Known]:
+def _marginals(
+    curator: Curator, job: Job, wanted: Mapping[Attributes, float], calm: Callable[[Target], Target]
+) -> tuple[list[Measurement], _Known]:
     """Every marginal with noise of its own."""
     parts = shares(wanted, job.workload, total=curator.total, sigma=curator.neighbours.marginal_deviation(job.rho))
     measured = curator.measure(list(parts), rho=job.rho, weights=list(parts.values()), label=EVERYTHING)
     every = targets(measured, total=curator.total, seed=job.seed)
-    found = [_calm(target) if len(target.attributes) == 1 else target for target in every]
+    found = [calm(target) if len(target.attributes) == 1 else target for target in every]
     return measured, _Known(found, found)
 
 
-def _residuals(curator: Curator, job: Job, wanted: Mapping[Attributes, float]) -> tuple[list[Measurement], _Known]:
+def _residuals(
+    curator: Curator, job: Job, wanted: Mapping[Attributes, float], calm: Callable[[Target], Target]
+) -> tuple[list[Measurement], _Known]:
     """Marginals put together from residuals.
 
     They agree with each other, so a pair says all that is known of it, and the noise of larger ones is not one more
@@ -164,13 +176,9 @@ def _residuals(curator: Curator, job: Job, wanted: Mapping[Attributes, float]) -
         if domain.project(names).size > FIT.large:
             fitted |= set(combinations(names, len(names) - 1))
     used = [names for names in given if len(names) <= 2 or names in fitted]
-    found = joined(domain, measured, used, total=total, seed=job.seed, calm=_calm)
+    found = joined(domain, measured, used, total=total, seed=job.seed, calm=calm)
     known = _Known(
         first=[target for target in found if len(target.attributes) <= 2],
         fitted=[target for target in found if len(target.attributes) == 1 or target.attributes in fitted],
     )
     return measured, known
-
-
-def _calm(target: Target) -> Target:
-    return smooth.calm(target, FIT.shifts)

@@ -14,6 +14,7 @@ from discreet.mechanisms import auto
 from discreet.mechanisms.allotment import needed
 from discreet.mechanisms.job import Job
 from discreet.models import fit
+from discreet.models.fit import FitSettings
 from discreet.privacy.budget import Budget
 from discreet.privacy.curator import Curator
 from discreet.privacy.entropy import SeededEntropy
@@ -29,15 +30,21 @@ def test_what_is_measured_is_one_of_three() -> None:
         auto.Settings(measures="everything")
 
 
-def overrun(sizes: dict[str, int]) -> float:
+def constants(sizes: dict[str, int]) -> FitSettings:
     workload = parse.workload("all:3", Domain(sizes))
-    return auto.overrun(workload.domain, needed(workload))
+    return auto.constants_of(workload.domain, needed(workload))
 
 
 def test_fits_go_on_for_longer_where_most_cells_are_light() -> None:
-    assert overrun({f"a{at}": 15 for at in range(5)}) == 1.2
-    assert overrun({f"a{at}": 20 for at in range(5)}) == auto.FIT.overrun == 1.4
-    assert overrun({"a": 10, "b": 10, "c": 10, "zip": 1000}) == 1.4  # a few large ones count
+    assert constants({f"a{at}": 18 for at in range(5)}).overrun == 1.2  # ten marginals of 5,832 cells
+    assert constants({f"a{at}": 19 for at in range(5)}).overrun == auto.FIT.overrun == 1.4  # of 6,859
+    assert constants({"a": 10, "b": 10, "c": 10, "zip": 1000}).overrun == 1.4  # a few large ones count
+
+
+def test_large_residuals_pull_more_strongly_where_marginals_have_many_cells() -> None:
+    few, many = (constants({f"a{at}": size for at in range(12)}) for size in (16, 17))
+    assert (few.emphasis, few.shifts, few.overrun) == (0.0, (0.3, -0.3), 1.4)  # of 4,096 cells each
+    assert (many.emphasis, many.shifts, many.overrun) == (5.0, (0.5, -0.5), 1.4)
 
 
 def fitted(monkeypatch: pytest.MonkeyPatch, measures: str) -> set[tuple[str, ...]]:
