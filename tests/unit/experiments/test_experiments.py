@@ -202,7 +202,7 @@ def test_a_cell_that_is_killed_is_a_result(data: Path, tmp_path: Path, monkeypat
 
 
 def test_slow_mechanisms_of_the_family_have_fewer_seeds_and_close_ones_more() -> None:
-    cells = find("family").cells("full", 5, ["nltcs"])
+    cells = find("family").cells("full", 5, ["adult-reduced"])
     names = ("auto", "rap", "gaussian", "aim")
     seeds = {name: {cell.seed for cell in cells if cell.setting["mechanism"] == name} for name in names}
     assert [len(seeds[name]) for name in names] == [20, 20, 5, 3]
