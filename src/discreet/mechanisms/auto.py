@@ -21,7 +21,7 @@ as in `rap`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
@@ -50,7 +50,7 @@ FIT = FitSettings(
     momentum=0.8,
     caution=1.0,
     overrun=1.4,
-    lasting=100,
+    lasting=200,
     smooth=0.7,
     emphasis=5.0,
     averaged="probabilities",
@@ -59,14 +59,12 @@ FIT = FitSettings(
 """Constants of the fit that differ from those of `rap`."""
 
 _FEW_CELLS = 2**12
-"""Where the largest marginals have at most so many cells on average, large residuals pull as strongly as their squares
-ask for, and less noise is added to tell when to stop: many cells are heavy there, and much of what pulls is noise."""
-
-_FEW_IN_ALL, _SHORT_OVERRUN = 2**16, 1.2
-"""Where they have at most so many together, the answer is at this multiple of the steps.
+CALM = replace(FIT, overrun=1.2, lasting=0, emphasis=0.0, thinning=0.3)
+"""Where the largest marginals have at most so many cells on average, constants are these.
 
 The risk is a sum over all cells. With many of them most are light, and heavy ones, which come last, hardly count in it;
-with few it speaks for them too."""
+with few it speaks for them too, and the answer is soon after it is least. Many are heavy then, so that much of what
+pulls strongly is noise, and halves of the rows are told apart with less noise between them."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +121,7 @@ def run(curator: Curator, job: Job) -> Outcome:
     constants = replace(constants_of(domain, wanted), max_steps=settings.max_steps)
     sigma = curator.neighbours.marginal_deviation(job.rho)
     measure = _residuals if by_residuals(domain, wanted, settings.measures, sigma=sigma) else _marginals
-    measured, known = measure(curator, job, wanted, partial(smooth.calm, shifts=constants.shifts))
+    measured, known = measure(curator, job, wanted, constants)
     rows = settings.rows + settings.rows % fit.GROUPS
     logits = start.mixture(domain, rows, known.first, settings=constants, seed=job.seed)
     logits, taken = fit.fit(domain, logits, known.fitted, settings=constants, seed=job.seed, progress=job.progress)
@@ -133,12 +131,9 @@ def run(curator: Curator, job: Job) -> Outcome:
 
 
 def constants_of(domain: Domain, wanted: Mapping[Attributes, float]) -> FitSettings:
-    """Constants of the fit by how many cells there are; public facts only."""
-    cells = [domain.project(names).size for names in largest_of(wanted)]
-    overrun = _SHORT_OVERRUN if sum(cells) <= _FEW_IN_ALL else FIT.overrun
-    if sum(cells) <= _FEW_CELLS * len(cells):
-        return replace(FIT, overrun=overrun, emphasis=0.0, thinning=0.3)
-    return replace(FIT, overrun=overrun)
+    """Constants of the fit; public facts only."""
+    cells = float(np.mean([domain.project(names).size for names in largest_of(wanted)]))
+    return FIT if cells > _FEW_CELLS else CALM
 
 
 class _Known(NamedTuple):
@@ -149,18 +144,18 @@ class _Known(NamedTuple):
 
 
 def _marginals(
-    curator: Curator, job: Job, wanted: Mapping[Attributes, float], calm: Callable[[Target], Target]
+    curator: Curator, job: Job, wanted: Mapping[Attributes, float], constants: FitSettings
 ) -> tuple[list[Measurement], _Known]:
     """Every marginal with noise of its own."""
     parts = shares(wanted, job.workload, total=curator.total, sigma=curator.neighbours.marginal_deviation(job.rho))
     measured = curator.measure(list(parts), rho=job.rho, weights=list(parts.values()), label=EVERYTHING)
     every = targets(measured, total=curator.total, seed=job.seed)
-    found = [calm(target) if len(target.attributes) == 1 else target for target in every]
+    found = [smooth.calm(target, constants.shifts) if len(target.attributes) == 1 else target for target in every]
     return measured, _Known(found, found)
 
 
 def _residuals(
-    curator: Curator, job: Job, wanted: Mapping[Attributes, float], calm: Callable[[Target], Target]
+    curator: Curator, job: Job, wanted: Mapping[Attributes, float], constants: FitSettings
 ) -> tuple[list[Measurement], _Known]:
     """Marginals put together from residuals.
 
@@ -173,9 +168,10 @@ def _residuals(
     measured = curator.measure_residuals(list(given), rho=job.rho, weights=list(given.values()), label=EVERYTHING)
     fitted = set(largest_of(given))
     for names in list(fitted):
-        if domain.project(names).size > FIT.large:
+        if domain.project(names).size > constants.large:
             fitted |= set(combinations(names, len(names) - 1))
     used = [names for names in given if len(names) <= 2 or names in fitted]
+    calm = partial(smooth.calm, shifts=constants.shifts)
     found = joined(domain, measured, used, total=total, seed=job.seed, calm=calm)
     known = _Known(
         first=[target for target in found if len(target.attributes) <= 2],

@@ -13,8 +13,9 @@ from discreet.errors import BadSetting
 from discreet.mechanisms import auto
 from discreet.mechanisms.allotment import needed
 from discreet.mechanisms.job import Job
-from discreet.models import fit
+from discreet.models import fit, smooth
 from discreet.models.fit import FitSettings
+from discreet.models.targets import Target
 from discreet.privacy.budget import Budget
 from discreet.privacy.curator import Curator
 from discreet.privacy.entropy import SeededEntropy
@@ -35,34 +36,34 @@ def constants(sizes: dict[str, int]) -> FitSettings:
     return auto.constants_of(workload.domain, needed(workload))
 
 
-def test_fits_go_on_for_longer_where_most_cells_are_light() -> None:
-    assert constants({f"a{at}": 18 for at in range(5)}).overrun == 1.2  # ten marginals of 5,832 cells
-    assert constants({f"a{at}": 19 for at in range(5)}).overrun == auto.FIT.overrun == 1.4  # of 6,859
-    assert constants({"a": 10, "b": 10, "c": 10, "zip": 1000}).overrun == 1.4  # a few large ones count
-
-
-def test_large_residuals_pull_more_strongly_where_marginals_have_many_cells() -> None:
-    few, many = (constants({f"a{at}": size for at in range(12)}) for size in (16, 17))
-    assert (few.emphasis, few.shifts, few.overrun) == (0.0, (0.3, -0.3), 1.4)  # of 4,096 cells each
-    assert (many.emphasis, many.shifts, many.overrun) == (5.0, (0.5, -0.5), 1.4)
+def test_fits_are_calmer_and_end_earlier_where_marginals_have_few_cells() -> None:
+    assert constants({f"a{at}": 16 for at in range(5)}) == auto.CALM  # of 4,096 cells each
+    assert constants({f"a{at}": 17 for at in range(5)}) == auto.FIT
+    assert constants({"a": 10, "b": 10, "c": 10, "zip": 1000}) == auto.FIT  # a few large ones count
 
 
 def fitted(monkeypatch: pytest.MonkeyPatch, measures: str) -> set[tuple[str, ...]]:
-    """Marginals that rows are fitted to."""
+    """Marginals that rows are fitted to, with the constants of a table of few cells."""
     domain = Domain({"a": 3, "b": 3, "c": 4, "d": 2})
     rho = rho_of(1.0, 1e-6)
     curator = Curator(
         random_table(500, domain=domain), budget=Budget(rho), neighbours=Neighbours(), entropy=SeededEntropy(0)
     )
     seen: set[tuple[str, ...]] = set()
-    original = fit.fit
-
-    def watched(domain: Domain, logits: Any, targets: Any, **rest: Any) -> Any:
-        seen.update(target.attributes for target in targets)
-        return original(domain, logits, targets, **rest)
-
-    monkeypatch.setattr(fit, "fit", watched)
     settings = auto.Settings(rows=20, max_steps=8, measures=measures)
+    original_fit, original_calm = fit.fit, smooth.calm
+
+    def watched_fit(domain: Domain, logits: Any, targets: Any, **rest: Any) -> Any:
+        assert rest["settings"] == replace(auto.CALM, max_steps=8)
+        seen.update(target.attributes for target in targets)
+        return original_fit(domain, logits, targets, **rest)
+
+    def watched_calm(target: Target, shifts: tuple[float, float]) -> Target:
+        assert shifts == auto.CALM.shifts != auto.FIT.shifts
+        return original_calm(target, shifts)
+
+    monkeypatch.setattr(fit, "fit", watched_fit)
+    monkeypatch.setattr(smooth, "calm", watched_calm)
     auto.run(curator, Job(parse.workload("all:3", domain), rho, settings, None, 0, SILENT))
     return seen
 
@@ -73,7 +74,7 @@ def test_rows_are_fitted_to_what_holds_the_rest(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_where_only_a_part_of_a_marginal_is_fitted_so_is_what_lies_inside(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auto, "FIT", replace(auto.FIT, large=30))
+    monkeypatch.setattr(auto, "CALM", replace(auto.CALM, large=30))
     pairs = {names for names in fitted(monkeypatch, "residuals") if len(names) == 2}
     assert pairs == {("a", "b"), ("a", "c"), ("b", "c")}  # of a, b, c, which has 36 cells; the others have at most 24
 
