@@ -19,6 +19,7 @@ from tests.readable import SCHEMA, small_rows
 
 from discreet.apps.cli import main
 from discreet.data.scratch import LOCK, PREFIX
+from discreet.privacy.loss import rho_of
 from discreet.publish.store import account_of
 
 
@@ -106,7 +107,10 @@ def test_budgets_of_several_releases_add_up(folder: Path, capsys: pytest.Capture
     assert "BudgetExceeded" in capsys.readouterr().err
     assert not (folder / "two").exists()
     assert main(["ledger", "people.ledger"]) == 0
-    assert "left of the ledger's limit" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    most = rho_of(2.5, 1 / 800**2)
+    left = float(most - rho_of(2.0, 1 / 800**2))
+    assert f"{left:.6g}  left of the ledger's limit, in rho (rho {float(most):.6g}, epsilon 2.5" in said
 
 
 def test_residuals_are_released_and_too_many_of_them_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -164,7 +168,7 @@ def test_schemas_are_drafted_with_a_warning_and_checked(folder: Path, capsys: py
         (["answer", "nowhere", "sex=Male"], "is not there, or not a release"),
         (["answer", ".", "sex=Male"], "not a release"),
         (["evaluate", "nowhere", "--data", "people.csv"], "is not there, or not a release"),
-        (["ledger", "nowhere"], "nowhere"),
+        (["ledger", "nowhere"], "nowhere is not there: give a release folder, or a ledger file"),
         (["report", "people.csv"], "is not there, or not a release"),
     ],
 )
@@ -176,6 +180,37 @@ def test_mistakes_are_explained_and_spend_nothing(
     assert says in said
     assert "Traceback" not in said
     assert not (folder / "out").exists()
+
+
+def test_columns_that_a_second_file_lacks_are_said_to_be_lacking_there(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*RELEASE, *QUICK, "--set", "max_steps=8"]) == 0
+    (folder / "other.csv").write_text("age,sex\n30,Male\n")
+    capsys.readouterr()
+    assert main(["evaluate", "out", "--data", "people.csv", "--holdout", "other.csv"]) == 2
+    assert "other.csv has no column 'income', 'born', which the schema describes." in capsys.readouterr().err
+
+
+def test_an_answer_outside_its_measured_interval_is_explained(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tiny = [*RELEASE[:7], "0.05", "--seed", "0", "--mechanism", "rap", "--set", "max_steps=8", "--out", "out"]
+    assert main(tiny) == 0
+    capsys.readouterr()
+    assert main(["answer", "out", "--workload", "all:2", "-o", "answers.parquet"]) == 0
+    rows = pq.read_table("answers.parquet").to_pylist()
+    inside, outside = (
+        next(
+            row
+            for row in rows
+            if row["interval"] == "measured" and (row["low"] <= row["estimate"] <= row["high"]) == kept
+        )
+        for kept in (True, False)
+    )
+    for row, told in ((inside, False), (outside, True)):
+        capsys.readouterr()
+        asked = ", ".join(f'{row[f"attribute_{at}"]}="{row[f"value_{at}"]}"' for at in (1, 2))
+        assert main(["answer", "out", asked]) == 0
+        assert ("a model moves answers" in capsys.readouterr().out) == told
 
 
 def test_wrong_queries_name_what_is_there(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

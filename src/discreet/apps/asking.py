@@ -40,6 +40,11 @@ def answer(arguments: Namespace) -> None:
             print(
                 "Estimated intervals come from a bootstrap and are not guaranteed: they hold less often than they say."
             )
+        if any(one.kind == "measured" and not one.low <= one.estimate <= one.high for one in found.values()):
+            print(
+                "Measured intervals lie around noisy counts, and a model moves answers, mostly for the better: now and "
+                "then out of their interval."
+            )
         unseen = [name for name in opened.unseen if any(name in query.threshold.attributes for query in asked)]
         if unseen:
             print(f"Nothing was asked or measured of {', '.join(unseen)}: answers there are not from the table.")

@@ -204,7 +204,8 @@ def ledger(arguments: Namespace) -> None:
     print(f"{epsilon_of(total, delta):12.6g}  as epsilon, at delta {delta:.3g}")
     if account.limit is not None:
         left = account.limit.rho - total
-        print(f"{float(left):12.6g}  left of the ledger's limit, epsilon {account.limit.epsilon:g} at that delta")
+        most = f"rho {float(account.limit.rho):.6g}, epsilon {account.limit.epsilon:g} at that delta"
+        print(f"{float(left):12.6g}  left of the ledger's limit, in rho ({most})")
 
 
 def experiment(arguments: Namespace) -> None:

@@ -103,8 +103,8 @@ class Source:
         lacking = [name for name in names if name not in self.columns]
         if lacking:
             raise BadData(
-                f"The table has no column {', '.join(map(repr, lacking))}, which the schema describes. "
-                "Check the header's spelling, or take the attribute out of the schema."
+                f"{self.path or 'The table'} has no column {', '.join(map(repr, lacking))}, which the schema "
+                "describes. Check the header's spelling, or take the attribute out of the schema."
             )
         places = [f"c{self.columns.index(name)}" for name in names]
         renamed = zip(_numbered(len(names)), places, strict=True)

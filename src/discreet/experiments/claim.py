@@ -13,7 +13,7 @@ import numpy as np
 from discreet.confidence import CONFIDENCE, student_quantile
 from discreet.experiments.chart import grouped
 from discreet.experiments.experiment import SIZES, Experiment, Row
-from discreet.experiments.record import Entry, cell_of, hopeless, rows
+from discreet.experiments.record import Entry, cell_of, hopeless, planned, rows
 from discreet.experiments.trial import PUBLISHED
 
 CONFIRMED, REFUTED, UNDECIDED = "confirmed", "refuted", "undecided"
@@ -134,8 +134,8 @@ def judged(
     return Finding(paper, f"{what}: {found}.", verdict, rule, whose, str(found))
 
 
-def render(experiment: Experiment, entries: Sequence[Entry], pictures: Sequence[str]) -> str:
-    """The whole file, from the results alone."""
+def render(experiment: Experiment, entries: Sequence[Entry], pictures: Sequence[str], *, strays: int = 0) -> str:
+    """The whole file, from the results alone; `strays` of them were left out, whose cells are not in the grid."""
     finished = rows(list(entries))
     parts = [f"# {experiment.title}", f"*{experiment.name}*: {experiment.source}."]
     parts += [f"![{name}]({name}.svg)" for name in pictures]
@@ -148,7 +148,10 @@ def render(experiment: Experiment, entries: Sequence[Entry], pictures: Sequence[
         )
     remarks = [*experiment.remarks, *_deviations(finished), _DEPENDENT]
     parts.append("## Why numbers differ\n\n" + "\n".join(f"- {remark}" for remark in remarks))
-    parts.append("## What was run\n\n" + "\n".join(f"- {line}" for line in _account(experiment, entries)))
+    account = _account(experiment, entries)
+    if strays:
+        account.append(f"Left out: {strays} results of cells that are not in the grid (any more).")
+    parts.append("## What was run\n\n" + "\n".join(f"- {line}" for line in account))
     return "\n\n".join(parts) + "\n"
 
 
@@ -192,17 +195,14 @@ def _deviations(finished: Sequence[Row]) -> list[str]:
 
 def _account(experiment: Experiment, entries: Sequence[Entry]) -> list[str]:
     """Which cells there are, which are missing, and where they ran."""
-    size, seeds = entries[-1]["grid"], entries[-1]["seeds"]
-    planned = experiment.cells(size, seeds)
-    further = {entry["dataset"] for entry in entries} - {cell.dataset for cell in planned}
-    planned += experiment.cells(size, seeds, sorted(further)) if further else []
+    size, seeds = entries[-1]["grid"], max(entry["seeds"] for entry in entries)
     done, without = {cell_of(entry).key for entry in entries}, hopeless(experiment, entries)
-    planned = [cell for cell in planned if cell.key in done or cell.seedless not in without]
-    missing = [cell for cell in planned if cell.key not in done]
+    cells = [cell for cell in planned(experiment, entries) if cell.key in done or cell.seedless not in without]
+    missing = [cell for cell in cells if cell.key not in done]
     refused = Counter(entry["refused"] for entry in entries if entry.get("refused"))
     seconds = sum(entry["seconds"] for entry in entries)
     told = [
-        f"The {size} grid with {seeds} seeds: {len(planned) - len(missing)} of {len(planned)} cells, {seconds:,.0f} s "
+        f"The {size} grid with {seeds} seeds: {len(cells) - len(missing)} of {len(cells)} cells, {seconds:,.0f} s "
         f"in all on {entries[-1]['cores']} cores ({entries[-1]['machine']})."
     ]
     if missing:

@@ -80,6 +80,14 @@ def cell_of(entry: Entry) -> Cell:
     return Cell(entry["dataset"], entry["setting"], entry["seed"])
 
 
+def planned(experiment: Experiment, entries: Sequence[Entry]) -> list[Cell]:
+    """All cells of the grid that these are of, on the tables that it or any of them has."""
+    size, seeds = entries[-1]["grid"], max(entry["seeds"] for entry in entries)
+    cells = experiment.cells(size, seeds)
+    further = {entry["dataset"] for entry in entries} - {cell.dataset for cell in cells}
+    return cells + (experiment.cells(size, seeds, sorted(further)) if further else [])
+
+
 def hopeless(experiment: Experiment, entries: Sequence[Entry]) -> set[str]:
     """Cells, without their seeds, that ended in a way which no other seed would change."""
     return {cell_of(entry).seedless for entry in entries if any(entry.get(end) for end in experiment.hopeless)}

@@ -84,6 +84,8 @@ def run(
 def report(folder: str | Path, *, name: str | None = None) -> None:
     """Write the pictures and claim.md anew, from results.jsonl alone.
 
+    Results of cells that the grid does not have any more (other seeds, say, since a mechanism changed) do not count.
+
     Args:
         folder: That holds it.
         name: Of the experiment it should be of, if that matters.
@@ -97,9 +99,13 @@ def report(folder: str | Path, *, name: str | None = None) -> None:
     experiment = find(entries[-1]["experiment"])
     if name not in (None, experiment.name):
         raise BadSetting(f"{path} holds results of the experiment {experiment.name!r}, not {name!r}.")
-    rows = record.rows(entries)
+    grid = {cell.key for cell in record.planned(experiment, entries)}
+    counted = [entry for entry in entries if record.cell_of(entry).key in grid]
+    if not counted:
+        raise BadData(f"{path} holds no cell of the {entries[-1]['grid']} grid as it is now; run it anew.")
+    rows = record.rows(counted)
     pictures = experiment.pictures(rows) if rows else {}
-    text = claim.render(experiment, entries, list(pictures))
+    text = claim.render(experiment, counted, list(pictures), strays=len(entries) - len(counted))
     try:
         for stale in _pictures_of(Path(folder) / "claim.md"):
             (Path(folder) / stale).unlink(missing_ok=True)

@@ -273,6 +273,8 @@ def account_of(path: Path) -> Account:
             delta = json.loads((path / "unfinished.json").read_text(encoding="utf-8"))["delta"]
         begun = ledger.is_file() and ledger.stat().st_size
         return Account(read_file(ledger).charges if begun else [], delta)
+    if not path.exists():
+        raise BadRelease(f"{path} is not there: give a release folder, or a ledger file that `--ledger` wrote.")
     described = _read_json(path)
     return Account([Charge.from_json(entry) for entry in described["ledger"]], described["guarantee"]["delta"])
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from tests.tables import write_excerpts
 
-from discreet.errors import Bug
+from discreet.errors import BadData, Bug
 from discreet.experiments import apart, claim, record, runner
 from discreet.experiments.catalogue import NAMES, find
 from discreet.experiments.chart import best
@@ -199,6 +199,26 @@ def test_a_cell_that_is_killed_is_a_result(data: Path, tmp_path: Path, monkeypat
     cell = record.cell_of(late)
     assert f"- Unfinished, killed by signal 9: {cell}.\n" in text
     assert f"- Unfinished after 20 minutes: {cell}.\n" in text
+
+
+def test_cells_that_the_grid_does_not_have_any_more_do_not_count(
+    finished: Callable[[str], Path], tmp_path: Path
+) -> None:
+    entries = record.load(finished("present") / record.RESULTS)
+    for entry in entries:
+        record.append(tmp_path / record.RESULTS, entry)
+    before = claim.render(find("present"), entries, [])
+    stray = entries[0] | {"seed": 7, "figures": dict.fromkeys(entries[0]["figures"], 1.0)}
+    record.append(tmp_path / record.RESULTS, stray)
+    runner.report(tmp_path)
+    text = (tmp_path / "claim.md").read_text()
+    assert text.endswith("- Left out: 1 results of cells that are not in the grid (any more).\n")
+    tables = [line for line in before.splitlines() if line.startswith("| ")]
+    assert tables == [line for line in text.splitlines() if line.startswith("| ")]
+    (tmp_path / record.RESULTS).unlink()
+    record.append(tmp_path / record.RESULTS, stray)
+    with pytest.raises(BadData, match="no cell of the tiny grid as it is now"):
+        runner.report(tmp_path)
 
 
 def test_slow_mechanisms_of_the_family_have_fewer_seeds_and_close_ones_more() -> None:
