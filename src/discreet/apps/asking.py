@@ -13,6 +13,7 @@ import numpy as np
 
 from discreet.apps.console import Console
 from discreet.apps.writing import require_free, writing
+from discreet.data.table import read
 from discreet.errors import BadSetting, DiscreetError
 from discreet.publish.certificate import at_most
 from discreet.publish.intervals import Intervals
@@ -74,8 +75,9 @@ def _with_bars(
     if not wanted:
         return opened
     console = Console()
+    public = None if arguments.public is None else read(arguments.public, schema=opened.schema, part=True)
     try:
-        opened = opened.bootstrap(wanted, progress=console)
+        opened = opened.bootstrap(wanted, public=public, progress=console)
     except DiscreetError as error:
         if arguments.bootstrap is not None:
             raise

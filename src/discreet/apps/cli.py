@@ -244,6 +244,9 @@ def _answer(commands: Commands[_Parser]) -> None:
         metavar="N",
         help="error bars by N runs on the release's own rows (default: 1 where a query has no other; 0: none)",
     )
+    parser.add_argument(
+        "--public", metavar="FILE", help="the public table that the release was started from, for such error bars"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

@@ -26,6 +26,7 @@ from discreet import _check
 from discreet.data.domain import Domain
 from discreet.data.held import Held
 from discreet.data.sparse import Sparse
+from discreet.data.table import Table
 from discreet.errors import BadRelease
 from discreet.mechanisms import catalogue
 from discreet.mechanisms.job import Job
@@ -35,7 +36,7 @@ from discreet.privacy.curator import CERTIFICATE, NUMBER_OF_ROWS, Curator
 from discreet.privacy.entropy import SeededEntropy
 from discreet.privacy.ledger import total_of
 from discreet.progress import SILENT, Progress
-from discreet.publish import rows
+from discreet.publish import rows, starting
 from discreet.publish.certificate import distance
 from discreet.publish.intervals import Intervals
 from discreet.publish.release import Release
@@ -56,23 +57,28 @@ _LEAST = 20
 """Errors that a quantile needs; sizes with fewer borrow from the next."""
 
 
-def bootstrap(release: Release, *, times: int = 1, seed: int = 0, progress: Progress = SILENT) -> Spread:
+def bootstrap(
+    release: Release, *, times: int = 1, seed: int = 0, public: Table | None = None, progress: Progress = SILENT
+) -> Spread:
     """Run the release's mechanism on its own synthetic rows, and see how far it errs. Free of charge.
 
     Args:
         release: With a model that rows can be drawn from.
         times: Runs; one is enough for most, since every run has thousands of errors.
         seed: Of rows and noise; public, as all of this is.
+        public: The public table that the release was started from, where it was: the release does not hold it.
         progress: Hears how far it is.
 
     Raises:
-        BadRelease: The mechanism makes no rows, or starts from a public table, which the release does not hold.
+        BadRelease: The mechanism makes no rows.
+        BadSetting: It starts from a public table, and none was given.
     """
     _check.whole("times", times)
     mechanism = catalogue.find(release.mechanism)
-    if mechanism.public != "no" or release.codes is None:
-        why = "makes no rows" if release.codes is None else "starts from a public table, which the release lacks"
-        raise BadRelease(f"Errors cannot be estimated by a bootstrap: {release.mechanism} {why}.")
+    if release.codes is None:
+        raise BadRelease(f"Errors cannot be estimated by a bootstrap: {release.mechanism} makes no rows.")
+    starting.check(mechanism, public, release.domain)
+    first = None if public is None else starting.codes(release.domain, public)
     settings = mechanism.settings(**release.settings)
     count = min(_MOST_ROWS, release.answers.total)
     larger = Fraction(release.answers.total, count) ** 2  # noise as a fraction of fewer rows: a larger budget makes up
@@ -94,7 +100,7 @@ def bootstrap(release: Release, *, times: int = 1, seed: int = 0, progress: Prog
         )
         if on_total:
             curator.measure_total(rho=on_total)
-        job = Job(release.workload, spent, settings, None, int(generator.integers(2**31)), progress)
+        job = Job(release.workload, spent, settings, first, int(generator.integers(2**31)), progress)
         progress.stage(f"bootstrap {turn + 1} of {times}: {mechanism.name} on its own rows")
         answers = mechanism.run(curator, job).answers
         truth = RoundedRows(release.domain, world.rows(), np.column_stack(world.engine.columns))

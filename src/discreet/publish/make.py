@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import _check
-from discreet.data.domain import UNKNOWN, Domain
+from discreet.data.domain import Domain
 from discreet.data.schema import Schema
 from discreet.data.table import Table
 from discreet.errors import BadData, BadSetting, DiscreetError
@@ -28,6 +27,7 @@ from discreet.privacy.loss import CONVERSIONS, rho_of
 from discreet.privacy.neighbours import Neighbours
 from discreet.progress import SILENT, Progress
 from discreet.publish import rows as synthetic
+from discreet.publish import starting
 from discreet.publish.certificate import certify
 from discreet.publish.release import Guarantee, Release
 from discreet.publish.store import Folder
@@ -197,7 +197,7 @@ def run(plan: Plan, curator: Curator, entropy: Entropy, progress: Progress = SIL
         workload=plan.workload,
         rho=answers_rho,
         settings=plan.settings,
-        public=None if plan.public is None else _within(plan.domain, plan.public),
+        public=None if plan.public is None else starting.codes(plan.domain, plan.public),
         seed=int(public.integers(2**31)),
         progress=progress,
     )
@@ -257,7 +257,7 @@ def _check_plan(
         _check.whole("seed", seed, least=0)
     if public is table:
         raise BadSetting("The public table is the private one, whose rows would be published; give another.")
-    check_public(mechanism, public, table.domain)
+    starting.check(mechanism, public, table.domain)
     settings = mechanism.settings_from(wanted)
     mechanism.check(workload, settings)
     return Plan(
@@ -270,33 +270,6 @@ def _check_plan(
         oversample,
         public,
     )
-
-
-def _within(domain: Domain, public: Table) -> NDArray[np.int64]:
-    """Codes of a public table, rows x all attributes of the domain; `UNKNOWN` for those that it lacks."""
-    codes = np.full((public.rows(), len(domain)), UNKNOWN, dtype=np.int64)
-    codes[:, [domain.index(name) for name in public.domain]] = public.codes()
-    return codes
-
-
-def check_public(mechanism: Mechanism, public: Table | None, domain: Domain) -> None:
-    """Refuse a public table where none is needed, and one that does not fit where one is."""
-    if mechanism.public == "no":
-        if public is not None:
-            raise BadSetting(f"{mechanism.name} does not start from a public table; leave it out, or use pep-pub.")
-        return
-    if public is None:
-        raise BadSetting(f"{mechanism.name} starts from a public table of the same schema: give one with --public.")
-    if any(name not in domain for name in public.domain) or public.domain != domain.project(public.domain.attributes):
-        raise BadSetting("The public table has another schema; read both with the same.")
-    lacking = [name for name in domain if name not in public.domain]
-    if lacking and mechanism.public == "whole":
-        raise BadSetting(
-            f"The public table lacks {', '.join(map(repr, lacking))}, which {mechanism.name} needs; use gem-pub, which "
-            "takes what there is."
-        )
-    if public.rows() == 0:
-        raise BadData("The public table has no rows to start from.")
 
 
 def split(rho: Fraction, certificate: Fraction, neighbours: Neighbours) -> tuple[Fraction, Fraction, Fraction]:

@@ -19,7 +19,8 @@ from discreet.mechanisms import catalogue, machine
 from discreet.mechanisms.catalogue import Mechanism
 from discreet.mechanisms.facts import Facts
 from discreet.privacy.neighbours import Neighbours
-from discreet.publish.make import check_public, guaranteed, split
+from discreet.publish import starting
+from discreet.publish.make import guaranteed, split
 from discreet.queries import parse
 from discreet.queries.parse import WorkloadLike
 from discreet.queries.workload import Workload
@@ -127,11 +128,11 @@ def _facts(
     public: Table | None,
 ) -> Facts:
     """The checks of a release, and what its cost follows from."""
-    starting = None if mechanism.public == "no" else public
-    check_public(mechanism, starting, workload.domain)
+    first = None if mechanism.public == "no" else public
+    starting.check(mechanism, first, workload.domain)
     known = mechanism.settings_from(settings)
     mechanism.check(workload, known)
-    return Facts(workload, rows, neighbours, rho, known, certified, 0 if starting is None else starting.rows())
+    return Facts(workload, rows, neighbours, rho, known, certified, 0 if first is None else first.rows())
 
 
 def _rows(table: Table | Schema, neighbours: Neighbours, people: int | None) -> int:

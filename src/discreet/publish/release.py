@@ -38,6 +38,8 @@ from discreet.queries.workload import Workload
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from discreet.data.table import Table
+
 _NAMED = 8
 """Attributes that a warning names."""
 
@@ -191,7 +193,9 @@ class Release:
         bars = Intervals(self).of(asked.threshold, np.array([asked.cell]), np.array([estimate]))
         return Interval(estimate, float(bars.low[0]), float(bars.high[0]), KINDS[bars.kind[0]])
 
-    def bootstrap(self, times: int = 1, *, seed: int = 0, progress: Progress = SILENT) -> Release:
+    def bootstrap(
+        self, times: int = 1, *, seed: int = 0, public: Table | None = None, progress: Progress = SILENT
+    ) -> Release:
         """The release with error bars for queries that were neither measured nor certified. Free of charge.
 
         The mechanism is run again on the release's own rows, which takes as long as the release did.
@@ -199,11 +203,12 @@ class Release:
         Args:
             times: Runs.
             seed: Of rows and noise.
+            public: The public table that the release was started from, where it was.
             progress: Hears how far it is.
         """
         from discreet.publish.bootstrap import bootstrap
 
-        return replace(self, spread=bootstrap(self, times=times, seed=seed, progress=progress))
+        return replace(self, spread=bootstrap(self, times=times, seed=seed, public=public, progress=progress))
 
     def rows(self, count: int | None = None, *, seed: int | None = None, labels: bool = False) -> pa.Table:
         """Synthetic rows in the original schema: the released ones, or `count` fresh ones. Free of charge.

@@ -13,12 +13,14 @@ import pytest
 from tests.readable import small_table
 
 import discreet
-from discreet.errors import BadRelease
+from discreet.data.domain import Domain
+from discreet.data.table import Table
+from discreet.errors import BadRelease, BadSetting
 from discreet.mechanisms import direct
 from discreet.models.residuals import ResidualCounts
 from discreet.privacy.curator import NUMBER_OF_ROWS
 from discreet.privacy.event import GaussianEvent
-from discreet.publish import bootstrap
+from discreet.publish import bootstrap, starting
 from discreet.publish.intervals import KINDS, Intervals
 from discreet.publish.release import Release
 from discreet.publish.spread import EDGES, Spread
@@ -219,6 +221,37 @@ def test_a_bootstrap_needs_rows(mechanism: str) -> None:
     made = discreet.release(TABLE, "all:2", epsilon=1.0, mechanism=mechanism, seed=1)
     with pytest.raises(BadRelease, match="makes no rows"):
         made.bootstrap()
+
+
+@pytest.mark.parametrize("mechanism", ["pmw-pub", "pep-pub", "gem-pub"])
+def test_a_bootstrap_starts_from_the_public_table_where_the_release_did(
+    mechanism: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    public = small_table(300)
+    small = {"rounds": 2} | ({"rows": 20, "hidden": "8", "learning": 5} if mechanism == "gem-pub" else {})
+    made = discreet.release(TABLE, "all:2", epsilon=2.0, mechanism=mechanism, public=public, settings=small, seed=1)
+    query = "age=20-39, sex=Male, income=15"
+    assert made.interval(query).kind == "unknown"
+    with pytest.raises(BadSetting, match="starts from a public table of the same schema: give one"):
+        made.bootstrap()
+    with pytest.raises(BadSetting, match="another schema"):
+        made.bootstrap(public=discreet.read(pa.table({"a": [0, 1]}), schema={"a": 2}))
+    started: list[np.ndarray] = []
+
+    def watched(domain: Domain, table: Table, codes: Any = starting.codes) -> np.ndarray:
+        started.append(codes(domain, table))
+        return started[-1]
+
+    monkeypatch.setattr(starting, "codes", watched)
+    found = made.bootstrap(public=public).interval(query)
+    assert found.kind == "estimated" and found.low < found.high
+    assert np.array_equal(started[0], public.codes())
+
+
+def test_only_a_mechanism_that_starts_from_a_public_table_takes_one() -> None:
+    made = discreet.release(TABLE, "all:2", epsilon=2.0, rows=20, settings={"max_steps": 8}, seed=1)
+    with pytest.raises(BadSetting, match="auto does not start from a public table"):
+        made.bootstrap(public=small_table(50))
 
 
 def test_sizes_and_kinds_are_looked_up_where_they_belong() -> None:
