@@ -16,7 +16,7 @@ import pytest
 from discreet.apps import commands
 from discreet.apps.cli import main
 from discreet.experiments import record
-from discreet.experiments.catalogue import NAMES
+from discreet.experiments.catalogue import NAMES, find
 
 
 @pytest.fixture
@@ -26,6 +26,8 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "drift"
     folder.mkdir()
     lines = []
+    settings = [cell.setting for cell in find("drift").cells("quick", 1)]
+    ours = next(setting for setting in settings if setting["mechanism"] == "rap")
     for seed in (100, 101, 102):
         drifted = [
             {
@@ -46,7 +48,7 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
                 "cores": 2,
                 "machine": "m",
                 "dataset": "adult",
-                "setting": {"mechanism": "rap", "rounds": 1, "rows": 200, "epsilon": 0.1},
+                "setting": ours,
                 "seed": seed,
                 "figures": {"drifted": drifted},
                 "seconds": 1.0,
