@@ -192,6 +192,18 @@ def test_columns_that_a_second_file_lacks_are_said_to_be_lacking_there(
     assert "other.csv has no column 'income', 'born', which the schema describes." in capsys.readouterr().err
 
 
+def test_a_public_table_that_a_release_did_not_start_from_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*RELEASE, *QUICK, "--set", "max_steps=8"]) == 0
+    pyarrow.csv.write_csv(small_rows(50), folder / "older.csv")
+    assert main(["answer", "out", "age=20-39, sex=Male, income=15", "--public", "older.csv"]) == 2
+    assert "auto does not start from a public table" in capsys.readouterr().err
+    assert main(["answer", "out", "age=20-39, sex=Male, income=15", "--public", "nothing.csv"]) == 2
+    assert "nothing.csv does not exist" in capsys.readouterr().err
+    assert not (folder / "out" / "bootstrap.json").exists()
+
+
 def test_an_answer_outside_its_measured_interval_is_explained(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tiny = [*RELEASE[:7], "0.05", "--seed", "0", "--mechanism", "rap", "--set", "max_steps=8", "--out", "out"]
     assert main(tiny) == 0

@@ -66,7 +66,8 @@ def bootstrap(
         release: With a model that rows can be drawn from.
         times: Runs; one is enough for most, since every run has thousands of errors.
         seed: Of rows and noise; public, as all of this is.
-        public: The public table that the release was started from, where it was: the release does not hold it.
+        public: The public table that the release was started from, where it was: the release does not hold it. Never
+            private rows: what comes of them is published with the error bars.
         progress: Hears how far it is.
 
     Raises:

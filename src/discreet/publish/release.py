@@ -203,7 +203,7 @@ class Release:
         Args:
             times: Runs.
             seed: Of rows and noise.
-            public: The public table that the release was started from, where it was.
+            public: The public table that the release was started from, where it was; never private rows.
             progress: Hears how far it is.
         """
         from discreet.publish.bootstrap import bootstrap
