@@ -39,6 +39,9 @@ Ints = NDArray[np.int64]
 Pick = tuple[int, int]
 """A query as (number of its threshold, cell)."""
 
+Histogram = tuple[Ints, Ints]
+"""Distinct scores that are not zero, ascending, and how many queries have each."""
+
 _SCALE = 60
 _PATIENCE = 64
 """Rejections in a row after which a slower, certain way is taken."""
@@ -59,20 +62,15 @@ class Scores:
     sizes: Sequence[int]
     pieces: Callable[[int], Iterable[Piece]]
 
-    def histogram(self, number: int) -> tuple[Ints, Ints]:
-        """Distinct non-zero scores of one threshold, ascending, and how many queries have each."""
+    def survey(self, number: int, cells: Sequence[int] = ()) -> tuple[Histogram, Ints]:
+        """The histogram of one threshold, and the scores of some of its cells, for the price of one look at it."""
         tally = _Tally()
-        for piece in self.pieces(number):
-            tally.add(piece.values)
-        return tally.result()
-
-    def at(self, number: int, cells: Sequence[int]) -> list[int]:
-        """Scores of some cells of one threshold."""
         wanted = np.array(cells, dtype=np.int64)
         found = np.zeros(len(wanted), dtype=np.int64)
         for piece in self.pieces(number):
+            tally.add(piece.values)
             found += piece.at(wanted)
-        return [int(score) for score in found]
+        return tally.result(), found
 
     def members(self, number: int, score: int, ranks: Ints) -> Ints:
         """The cells of these ranks (from 0, ascending) among the cells of one threshold with a given score."""
@@ -132,16 +130,19 @@ class _Urn:
         self._exponent = exponent
         self._entropy = entropy
         self._taken = taken
-        self._per_threshold = [scores.histogram(number) for number in range(len(scores.sizes))]
+        cells: dict[int, list[int]] = {}
+        for number, cell in taken:
+            cells.setdefault(number, []).append(cell)
+        surveyed = [scores.survey(number, cells.get(number, ())) for number in range(len(scores.sizes))]
+        self._per_threshold = [histogram for histogram, _ in surveyed]
         values, many = _merge(self._per_threshold)
         zeros = sum(scores.sizes) - int(many.sum())
         self._values = [0, *values.tolist()]
         self._counted = [zeros, *many.tolist()]
         self._many = list(self._counted)
         group_of = {score: group for group, score in enumerate(self._values)}
-        for number in {number for number, _ in taken}:
-            for score in scores.at(number, [cell for where, cell in taken if where == number]):
-                self._many[group_of[score]] -= 1
+        for score in np.concatenate([found for _, found in surveyed]).tolist():
+            self._many[group_of[score]] -= 1
         self._refresh()
 
     def _refresh(self) -> None:
@@ -225,7 +226,7 @@ class _Tally:
 
     def __init__(self) -> None:
         self._dense = np.zeros(0, dtype=np.int64)
-        self._sparse: list[tuple[Ints, Ints]] = []
+        self._sparse: list[Histogram] = []
 
     def add(self, values: NDArray[np.integer]) -> None:
         highest = int(values.max(initial=0))
@@ -241,15 +242,15 @@ class _Tally:
         if len(self._sparse) > _PATIENCE:
             self._sparse = [_merge(self._sparse)]
 
-    def result(self) -> tuple[Ints, Ints]:
-        """Distinct scores that are not zero, ascending, and how often each occurred."""
+    def result(self) -> Histogram:
+        """All that was added."""
         distinct = np.flatnonzero(self._dense)
         values, many = _merge([(distinct, self._dense[distinct]), *self._sparse])
         scored = values != 0
         return values[scored], many[scored]
 
 
-def _merge(histograms: Sequence[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
+def _merge(histograms: Sequence[Histogram]) -> Histogram:
     """One histogram from several."""
     if len(histograms) == 1:
         return histograms[0]
@@ -261,7 +262,7 @@ def _merge(histograms: Sequence[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
     return distinct, summed
 
 
-def _count_of(histogram: tuple[Ints, Ints], score: int) -> int:
+def _count_of(histogram: Histogram, score: int) -> int:
     values, many = histogram
     position = int(np.searchsorted(values, score))
     return int(many[position]) if position < len(values) and values[position] == score else 0

@@ -29,7 +29,7 @@ def test_histograms_members_and_zeros_are_those_of_the_listed_scores(
     values: list[int], cuts: list[int], dense: list[bool]
 ) -> None:
     scores = Scores([len(values)], lambda _: pieces_of(values, cuts, dense))
-    distinct, many = scores.histogram(0)
+    (distinct, many), found = scores.survey(0, list(range(len(values))))
     expected = np.unique([value for value in values if value], return_counts=True)
     assert np.array_equal(distinct, expected[0])
     assert np.array_equal(many, expected[1])
@@ -38,4 +38,4 @@ def test_histograms_members_and_zeros_are_those_of_the_listed_scores(
         assert np.array_equal(scores.members(0, score, np.arange(len(listed))), listed)
         for rank in range(len(listed)):
             assert scores.members(0, score, np.array([rank])) == [listed[rank]]
-    assert scores.at(0, list(range(len(values)))) == values
+    assert found.tolist() == values
