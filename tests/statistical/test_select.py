@@ -114,6 +114,29 @@ def test_a_huge_sparse_workload_costs_only_its_non_zeros() -> None:
     assert len(set(picks)) == 4
 
 
+def test_picks_are_found_together() -> None:
+    """One look at a threshold counts its scores; another finds what was drawn, and a few more what was drawn again."""
+    looks: Counter[int] = Counter()
+    values = np.random.default_rng(0).integers(0, 5, size=(2, 500))
+
+    def pieces(number: int) -> list[Sparse]:
+        looks[number] += 1
+        return [Sparse.from_dense(values[number])]
+
+    without = [(number, cell) for number in (0, 1) for cell in range(20)]
+    select(Scores([500, 500], pieces), picks=40, exponent=Fraction(1), without=without, entropy=SeededEntropy(0))
+    assert max(looks.values()) <= 5
+
+
+def test_a_whole_group_is_drawn_in_every_order() -> None:
+    """More members are proposed than are missing, and most of them are drawn already."""
+    tables, entropy = [[3, 3], [3, 3, 0]], SeededEntropy(3)
+    observed = Counter(
+        tuple(select(scores(tables), picks=4, exponent=Fraction(1, 4), entropy=entropy)) for _ in range(RUNS)
+    )
+    assert agrees(observed, plackett_luce(tables, 4, 0.25))
+
+
 def test_rare_zeros_are_listed_rather_than_hunted() -> None:
     values = np.ones(100_000, dtype=np.int64)
     values[777] = 0

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
@@ -38,6 +38,9 @@ from discreet.privacy.entropy import Entropy, below, exp_minus, happens
 Ints = NDArray[np.int64]
 Pick = tuple[int, int]
 """A query as (number of its threshold, cell)."""
+
+_Place = tuple[int, int, int]
+"""A member of a group as (group, number of its threshold, rank among the cells of that threshold with its score)."""
 
 Histogram = tuple[Ints, Ints]
 """Distinct scores that are not zero, ascending, and how many queries have each."""
@@ -72,27 +75,30 @@ class Scores:
             found += piece.at(wanted)
         return tally.result(), found
 
-    def members(self, number: int, score: int, ranks: Ints) -> Ints:
-        """The cells of these ranks (from 0, ascending) among the cells of one threshold with a given score."""
-        found = np.full(len(ranks), -1, dtype=np.int64)
-        passed = 0
+    def members(self, number: int, ranks: Mapping[int, Ints]) -> dict[int, Ints]:
+        """For each score, the cells of these ranks (from 0, ascending) among the cells of a threshold that have it."""
+        found = {score: np.full(len(wanted), -1, dtype=np.int64) for score, wanted in ranks.items()}
+        passed = dict.fromkeys(ranks, 0)
         for piece in self.pieces(number):
-            if score:
-                places = np.flatnonzero(piece.values == score)
-                here = (ranks >= passed) & (ranks < passed + len(places))
-                found[here] = piece.cells[places[ranks[here] - passed]]
-                passed += len(places)
-            else:  # before the j-th cell c_j that is not zero lie c_j - j zeros
-                scored = piece.cells[np.flatnonzero(piece.values)]
-                behind = np.searchsorted(scored - np.arange(passed, passed + len(scored)), ranks, side="right")
-                here = (found < 0) & (behind < len(scored))
-                found[here] = ranks[here] + passed + behind[here]
-                passed += len(scored)
-            if (found >= 0).all():
+            for score, wanted in ranks.items():
+                if score:
+                    places = np.flatnonzero(piece.values == score)
+                    here = (wanted >= passed[score]) & (wanted < passed[score] + len(places))
+                    found[score][here] = piece.cells[places[wanted[here] - passed[score]]]
+                    passed[score] += len(places)
+                else:  # before the j-th cell c_j that is not zero lie c_j - j zeros
+                    scored = piece.cells[np.flatnonzero(piece.values)]
+                    behind = np.searchsorted(scored - np.arange(passed[0], passed[0] + len(scored)), wanted, "right")
+                    here = (found[0] < 0) & (behind < len(scored))
+                    found[0][here] = wanted[here] + passed[0] + behind[here]
+                    passed[0] += len(scored)
+            if all((cells >= 0).all() for cells in found.values()):
                 return found
-        if score:
+        if 0 in found:
+            found[0] = np.where(found[0] < 0, ranks[0] + passed[0], found[0])
+        if any((cells < 0).any() for cells in found.values()):
             raise Bug("A score has fewer queries than were counted.")
-        return np.where(found < 0, ranks + passed, found)
+        return found
 
 
 def select(
@@ -118,8 +124,7 @@ def select(
     left = sum(scores.sizes) - len(taken)
     if left < (1 if again else picks):
         raise BadSetting(f"{picks} queries cannot be picked from {left}.")
-    urn = _Urn(scores, exponent, taken, entropy)
-    return [urn.draw(again=again) for _ in range(picks)]
+    return _Urn(scores, exponent, taken, entropy).draw(picks, again=again)
 
 
 class _Urn:
@@ -156,18 +161,30 @@ class _Urn:
         self._cumulative = list(accumulate(weighted))
         self._gone: Counter[int] = Counter()
 
-    def draw(self, *, again: bool) -> Pick:
-        """One more query; it is taken out unless it may be drawn again."""
-        group = self._draw_group()
-        pick = self._draw_member(group)
-        if again:
-            return pick
-        self._taken.add(pick)
-        self._many[group] -= 1
-        self._gone[group] += 1
-        return pick
+    def draw(self, picks: int, *, again: bool) -> list[Pick]:
+        """Some queries; they are taken out unless they may be drawn again.
 
-    def _draw_group(self) -> int:
+        Which scores are drawn depends on how many queries have each, not on which these are. So scores are drawn
+        first, and then the queries of all of them are found together, with one look at each threshold.
+        """
+        groups = [self._draw_group(again=again) for _ in range(picks)]
+        found: dict[int, list[Pick]] = {group: [] for group in groups}
+        missing = Counter(groups)
+        for group in found:
+            if (self._many[group] + (not again)) * _PATIENCE < self._counted[group]:
+                found[group] = self._draw_listed(group, missing.pop(group), again=again)
+        while missing:
+            proposed = [place for group, many in missing.items() for place in self._propose(group, many)]
+            for group, pick in self._find(proposed):
+                if missing[group] and pick not in self._taken:
+                    found[group].append(pick)
+                    missing[group] -= 1
+                    self._taken.update(() if again else [pick])
+            missing = +missing
+        members = {group: iter(drawn) for group, drawn in found.items()}
+        return [next(members[group]) for group in groups]
+
+    def _draw_group(self, *, again: bool) -> int:
         rejected = 0
         while True:
             if rejected > _PATIENCE:
@@ -178,8 +195,12 @@ class _Urn:
             start = self._cumulative[group - 1] if group else 0
             weight = self._weights[group]
             if (ticket - start) // weight >= self._gone[group] and self._accept(group, weight):
-                return group
+                break
             rejected += 1
+        if not again:
+            self._many[group] -= 1
+            self._gone[group] += 1
+        return group
 
     def _accept(self, group: int, weight: int) -> bool:
         """True with probability exp(-exponent * (best - score)) * 2^60 / weight, exactly."""
@@ -194,31 +215,45 @@ class _Urn:
 
         return happens(self._entropy, ratio)
 
-    def _draw_member(self, group: int) -> Pick:
+    def _propose(self, group: int, many: int) -> Iterator[_Place]:
+        """Members of a group, independent and uniform; about as many as it takes for so many that are not taken."""
+        bounds = list(accumulate(self._spread(group)))
+        for _ in range(many * max(1, self._counted[group] // (self._many[group] + 1))):
+            rank = below(self._entropy, bounds[-1])
+            number = bisect_right(bounds, rank)
+            yield group, number, rank - (bounds[number - 1] if number else 0)
+
+    def _draw_listed(self, group: int, many: int, *, again: bool) -> list[Pick]:
+        """Some members of a group, uniformly among the few that are left: nearly all of it are taken."""
+        everything = [(group, number, rank) for number, here in enumerate(self._spread(group)) for rank in range(here)]
+        left = sorted(pick for _, pick in self._find(everything) if pick not in self._taken)
+        drawn = []
+        for _ in range(many):
+            at = below(self._entropy, len(left))
+            drawn.append(left[at] if again else left.pop(at))
+        return drawn
+
+    def _spread(self, group: int) -> list[int]:
+        """How many members of a group each threshold has."""
         score = self._values[group]
-        many = [
+        return [
             size - int(histogram[1].sum()) if not score else _count_of(histogram, score)
             for size, histogram in zip(self._scores.sizes, self._per_threshold, strict=True)
         ]
-        if self._many[group] * _PATIENCE < self._counted[group]:
-            return self._draw_listed(score, many)
-        while True:
-            rank = below(self._entropy, sum(many))
-            number = bisect_right(list(accumulate(many)), rank)
-            inside = np.array([rank - sum(many[:number])])
-            pick = number, int(self._scores.members(number, score, inside)[0])
-            if pick not in self._taken:
-                return pick
 
-    def _draw_listed(self, score: int, many: Sequence[int]) -> Pick:
-        """A query with this score, uniformly among the few that are left: nearly all of the group are taken."""
-        left = [
-            (number, int(cell))
-            for number, here in enumerate(many)
-            for cell in self._scores.members(number, score, np.arange(here))
-            if (number, int(cell)) not in self._taken
-        ]
-        return left[below(self._entropy, len(left))]
+    def _find(self, places: Sequence[_Place]) -> Iterator[tuple[int, Pick]]:
+        """The queries at these places in their groups, with one look at each threshold."""
+        ranks: dict[int, dict[int, list[int]]] = {}
+        for group, number, rank in places:
+            ranks.setdefault(number, {}).setdefault(self._values[group], []).append(rank)
+        cells = {}
+        for number, wanted in ranks.items():
+            listed = {score: np.array(some, dtype=np.int64) for score, some in wanted.items()}
+            cells[number] = {
+                score: iter(found.tolist()) for score, found in self._scores.members(number, listed).items()
+            }
+        for group, number, _ in places:
+            yield group, (number, next(cells[number][self._values[group]]))
 
 
 class _Tally:

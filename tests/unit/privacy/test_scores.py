@@ -33,9 +33,11 @@ def test_histograms_members_and_zeros_are_those_of_the_listed_scores(
     expected = np.unique([value for value in values if value], return_counts=True)
     assert np.array_equal(distinct, expected[0])
     assert np.array_equal(many, expected[1])
-    for score in sorted({0, *values}):
-        listed = np.flatnonzero(np.array(values) == score)
-        assert np.array_equal(scores.members(0, score, np.arange(len(listed))), listed)
-        for rank in range(len(listed)):
-            assert scores.members(0, score, np.array([rank])) == [listed[rank]]
+    listed = {score: np.flatnonzero(np.array(values) == score) for score in sorted({0, *values})}
+    everything = scores.members(0, {score: np.arange(len(cells)) for score, cells in listed.items()})
+    for score, cells in listed.items():
+        assert np.array_equal(everything[score], cells)
+        assert np.array_equal(scores.members(0, {score: np.arange(len(cells))[::-1]})[score], cells[::-1])
+        for rank in range(len(cells)):
+            assert scores.members(0, {score: np.array([rank])})[score] == [cells[rank]]
     assert found.tolist() == values
