@@ -2,7 +2,7 @@
 
 from collections import Counter
 from fractions import Fraction
-from itertools import permutations
+from itertools import permutations, product
 from math import exp
 
 import numpy as np
@@ -19,7 +19,7 @@ SIGNIFICANCE = 1e-6
 
 def scores(tables: list[list[int]]) -> Scores:
     def pieces(number: int) -> list[Sparse]:
-        return [Sparse.from_dense(np.array(tables[number]))]
+        return [Sparse.from_dense(np.array(tables[number], dtype=np.int64))]
 
     return Scores([len(table) for table in tables], pieces)
 
@@ -60,6 +60,7 @@ CASES = {
     "all zero": [[0, 0, 0, 0]],
     "no zeros": [[2, 2, 9], [1, 1]],
     "one far above": [[0, 60, 0], [3, 1]],
+    "below zero": [[-4, 3, 0], [], [3, -4]],
 }
 
 
@@ -115,7 +116,7 @@ def test_a_huge_sparse_workload_costs_only_its_non_zeros() -> None:
 
 
 def test_picks_are_found_together() -> None:
-    """One look at a threshold counts its scores; another finds what was drawn, and a few more what was drawn again."""
+    """One look at a threshold counts its scores, another finds what was drawn; a third if that was out of the draw."""
     looks: Counter[int] = Counter()
     values = np.random.default_rng(0).integers(0, 5, size=(2, 500))
 
@@ -123,21 +124,55 @@ def test_picks_are_found_together() -> None:
         looks[number] += 1
         return [Sparse.from_dense(values[number])]
 
+    select(Scores([500, 500], pieces), picks=40, exponent=Fraction(1), entropy=SeededEntropy(0))
+    assert looks == {0: 2, 1: 2}
     without = [(number, cell) for number in (0, 1) for cell in range(20)]
     select(Scores([500, 500], pieces), picks=40, exponent=Fraction(1), without=without, entropy=SeededEntropy(0))
-    assert max(looks.values()) <= 5
+    assert max(looks.values()) <= 2 + 5
 
 
 def test_a_whole_group_is_drawn_in_every_order() -> None:
-    """More members are proposed than are missing, and most of them are drawn already."""
-    tables, entropy = [[3, 3], [3, 3, 0]], SeededEntropy(3)
+    tables, entropy = [[3, 3], [], [3, 3, -2]], SeededEntropy(3)
     observed = Counter(
         tuple(select(scores(tables), picks=4, exponent=Fraction(1, 4), entropy=entropy)) for _ in range(RUNS)
     )
     assert agrees(observed, plackett_luce(tables, 4, 0.25))
 
 
-def test_rare_zeros_are_listed_rather_than_hunted() -> None:
+@pytest.mark.parametrize("again", [False, True])
+def test_of_a_group_that_is_nearly_out_the_rest_is_drawn(again: bool) -> None:
+    """More members are proposed than are missing: which of them count must not depend on where they are."""
+    values = np.full(200, 3)
+    values[[7, 90, 151]] = 0, 0, 1
+    left = (7, 20, 90, 150, 151)
+    without = [(0, cell) for cell in range(200) if cell not in left]
+    entropy, pieces = SeededEntropy(11), [Sparse.from_dense(values)]
+    observed = Counter(
+        tuple(
+            select(
+                Scores([200], lambda _: pieces),
+                picks=2,
+                exponent=Fraction(1, 4),
+                without=without,
+                again=again,
+                entropy=entropy,
+            )
+        )
+        for _ in range(RUNS)
+    )
+    weight = {(0, cell): exp(0.25 * float(values[cell])) for cell in left}
+    all_of_it = sum(weight.values())
+    chances: dict[tuple[Pick, ...], float] = {}
+    for first, second in product(weight, repeat=2):
+        if again:
+            chances[first, second] = weight[first] * weight[second] / all_of_it**2
+        elif first != second:
+            chances[first, second] = weight[first] / all_of_it * weight[second] / (all_of_it - weight[first])
+    assert sum(chances.values()) == pytest.approx(1)
+    assert agrees(observed, chances)
+
+
+def test_rare_zeros_are_found_without_a_long_hunt() -> None:
     values = np.ones(100_000, dtype=np.int64)
     values[777] = 0
     picked = Counter(

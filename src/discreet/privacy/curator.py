@@ -325,6 +325,9 @@ class Curator:
         _check.whole("picks", picks)
         number = {threshold: position for position, threshold in enumerate(workload)}
         excluded = {(number[query.threshold], query.cell) for query in without if query.threshold in number}
+        sizes = [threshold.cells(self.domain) for threshold in workload]
+        if any(not 0 <= cell < sizes[position] for position, cell in excluded):
+            raise BadWorkload("A query that is out of the draw names a cell that its threshold does not have.")
         if picks > workload.size - len(excluded):
             raise BadSetting(f"{picks} queries cannot be picked from {workload.size - len(excluded):,}.")
         epsilon, weights, grid, exponent = self._drawing(workload, picks, rho)
@@ -333,11 +336,10 @@ class Curator:
         self._progress.stage(f"{label} {picks} of {workload.size:,} queries", len(workload))
 
         def pieces(index: int) -> Iterator[Piece]:
-            self._progress.step(index)
             for piece in differences(against, workload.thresholds[index], self._in_units(grid), grid=grid):
                 yield piece.magnitudes(weights[index])
 
-        scores = Scores([threshold.cells(self.domain) for threshold in workload], pieces)
+        scores = Scores(sizes, pieces, self._progress.step)
         drawn = select(scores, picks=picks, exponent=exponent, without=excluded, entropy=self._entropy)
         return [Query(workload.thresholds[position], cell) for position, cell in drawn]
 
@@ -362,13 +364,13 @@ class Curator:
         self._progress.stage(f"{label} {picks} of {workload.size:,} queries", 2 * len(workload))
 
         def pieces(index: int) -> Iterator[Piece]:
-            self._progress.step(index)
             at, below = divmod(index, 2)
             for piece in differences(against, workload.thresholds[at], self._in_units(grid), grid=grid):
                 yield piece.times(weights[at] if below else -weights[at])
 
         sizes = [threshold.cells(self.domain) for threshold in workload for _ in (1, -1)]
-        drawn = select(Scores(sizes, pieces), picks=picks, exponent=exponent, again=True, entropy=self._entropy)
+        scores = Scores(sizes, pieces, self._progress.step)
+        drawn = select(scores, picks=picks, exponent=exponent, again=True, entropy=self._entropy)
         return [(Query(workload.thresholds[at // 2], cell), -1 if at % 2 else 1) for at, cell in drawn]
 
     def select_marginals(

@@ -26,7 +26,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import accumulate
+from itertools import accumulate, islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,13 +60,16 @@ class Scores:
     Attributes:
         sizes: Number of queries of each threshold.
         pieces: Gives the scores of a threshold again, in stretches of cells in order; always the same.
+        counting: Hears which threshold is being counted, one after the other. Which are looked at later is private.
     """
 
     sizes: Sequence[int]
     pieces: Callable[[int], Iterable[Piece]]
+    counting: Callable[[int], None] = lambda _: None
 
     def survey(self, number: int, cells: Sequence[int] = ()) -> tuple[Histogram, Ints]:
         """The histogram of one threshold, and the scores of some of its cells, for the price of one look at it."""
+        self.counting(number)
         tally = _Tally()
         wanted = np.array(cells, dtype=np.int64)
         found = np.zeros(len(wanted), dtype=np.int64)
@@ -80,20 +83,22 @@ class Scores:
         found = {score: np.full(len(wanted), -1, dtype=np.int64) for score, wanted in ranks.items()}
         passed = dict.fromkeys(ranks, 0)
         for piece in self.pieces(number):
-            for score, wanted in ranks.items():
+            wanting = [score for score, cells in found.items() if (cells < 0).any()]
+            if not wanting:
+                return found
+            for score in wanting:
+                wanted, before = ranks[score], passed[score]
                 if score:
                     places = np.flatnonzero(piece.values == score)
-                    here = (wanted >= passed[score]) & (wanted < passed[score] + len(places))
-                    found[score][here] = piece.cells[places[wanted[here] - passed[score]]]
-                    passed[score] += len(places)
+                    here = (wanted >= before) & (wanted < before + len(places))
+                    found[score][here] = piece.cells[places[wanted[here] - before]]
                 else:  # before the j-th cell c_j that is not zero lie c_j - j zeros
-                    scored = piece.cells[np.flatnonzero(piece.values)]
-                    behind = np.searchsorted(scored - np.arange(passed[0], passed[0] + len(scored)), wanted, "right")
+                    places = np.flatnonzero(piece.values)
+                    scored = piece.cells[places]
+                    behind = np.searchsorted(scored - np.arange(before, before + len(scored)), wanted, side="right")
                     here = (found[0] < 0) & (behind < len(scored))
-                    found[0][here] = wanted[here] + passed[0] + behind[here]
-                    passed[0] += len(scored)
-            if all((cells >= 0).all() for cells in found.values()):
-                return found
+                    found[0][here] = wanted[here] + before + behind[here]
+                passed[score] += len(places)
         if 0 in found:
             found[0] = np.where(found[0] < 0, ranks[0] + passed[0], found[0])
         if any((cells < 0).any() for cells in found.values()):
@@ -120,23 +125,23 @@ def select(
         again: Whether a drawn query goes back, so that draws are independent; else they are distinct.
         entropy: Random bits.
     """
-    taken = set(without)
-    left = sum(scores.sizes) - len(taken)
+    out = set(without)
+    left = sum(scores.sizes) - len(out)
     if left < (1 if again else picks):
         raise BadSetting(f"{picks} queries cannot be picked from {left}.")
-    return _Urn(scores, exponent, taken, entropy).draw(picks, again=again)
+    return _Urn(scores, exponent, out, entropy).draw(picks, again=again)
 
 
 class _Urn:
     """All queries grouped by score."""
 
-    def __init__(self, scores: Scores, exponent: Fraction, taken: set[Pick], entropy: Entropy) -> None:
+    def __init__(self, scores: Scores, exponent: Fraction, out: set[Pick], entropy: Entropy) -> None:
         self._scores = scores
         self._exponent = exponent
         self._entropy = entropy
-        self._taken = taken
+        self._out = out
         cells: dict[int, list[int]] = {}
-        for number, cell in taken:
+        for number, cell in out:
             cells.setdefault(number, []).append(cell)
         surveyed = [scores.survey(number, cells.get(number, ())) for number in range(len(scores.sizes))]
         self._per_threshold = [histogram for histogram, _ in surveyed]
@@ -148,6 +153,7 @@ class _Urn:
         group_of = {score: group for group, score in enumerate(self._values)}
         for score in np.concatenate([found for _, found in surveyed]).tolist():
             self._many[group_of[score]] -= 1
+        self._free = list(self._many)
         self._refresh()
 
     def _refresh(self) -> None:
@@ -162,24 +168,26 @@ class _Urn:
         self._gone: Counter[int] = Counter()
 
     def draw(self, picks: int, *, again: bool) -> list[Pick]:
-        """Some queries; they are taken out unless they may be drawn again.
+        """Some queries, each of them once unless they may be drawn again.
 
         Which scores are drawn depends on how many queries have each, not on which these are. So scores are drawn
-        first, and then the queries of all of them are found together, with one look at each threshold.
+        first, and then the queries of all of them are found together, with one look at each threshold: the members of
+        each group in random order, of which those that are in the draw count.
         """
         groups = [self._draw_group(again=again) for _ in range(picks)]
         found: dict[int, list[Pick]] = {group: [] for group in groups}
         missing = Counter(groups)
-        for group in found:
-            if (self._many[group] + (not again)) * _PATIENCE < self._counted[group]:
-                found[group] = self._draw_listed(group, missing.pop(group), again=again)
+        order = {group: self._in_random_order(group, again=again) for group in groups}
         while missing:
-            proposed = [place for group, many in missing.items() for place in self._propose(group, many)]
+            proposed = [
+                place
+                for group, many in missing.items()
+                for place in islice(order[group], many * (self._counted[group] // self._free[group]))
+            ]
             for group, pick in self._find(proposed):
-                if missing[group] and pick not in self._taken:
+                if missing[group] and pick not in self._out:
                     found[group].append(pick)
                     missing[group] -= 1
-                    self._taken.update(() if again else [pick])
             missing = +missing
         members = {group: iter(drawn) for group, drawn in found.items()}
         return [next(members[group]) for group in groups]
@@ -215,23 +223,19 @@ class _Urn:
 
         return happens(self._entropy, ratio)
 
-    def _propose(self, group: int, many: int) -> Iterator[_Place]:
-        """Members of a group, independent and uniform; about as many as it takes for so many that are not taken."""
+    def _in_random_order(self, group: int, *, again: bool) -> Iterator[_Place]:
+        """The members of a group: a shuffle that is made as far as it is asked for; or independent draws."""
         bounds = list(accumulate(self._spread(group)))
-        for _ in range(many * max(1, self._counted[group] // (self._many[group] + 1))):
-            rank = below(self._entropy, bounds[-1])
+        moved: dict[int, int] = {}
+        left = bounds[-1]
+        while left:
+            at = below(self._entropy, left)
+            rank = moved.get(at, at)
             number = bisect_right(bounds, rank)
             yield group, number, rank - (bounds[number - 1] if number else 0)
-
-    def _draw_listed(self, group: int, many: int, *, again: bool) -> list[Pick]:
-        """Some members of a group, uniformly among the few that are left: nearly all of it are taken."""
-        everything = [(group, number, rank) for number, here in enumerate(self._spread(group)) for rank in range(here)]
-        left = sorted(pick for _, pick in self._find(everything) if pick not in self._taken)
-        drawn = []
-        for _ in range(many):
-            at = below(self._entropy, len(left))
-            drawn.append(left[at] if again else left.pop(at))
-        return drawn
+            if not again:
+                left -= 1
+                moved[at] = moved.pop(left, left)
 
     def _spread(self, group: int) -> list[int]:
         """How many members of a group each threshold has."""

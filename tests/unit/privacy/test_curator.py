@@ -18,6 +18,7 @@ from discreet.privacy.curator import Curator
 from discreet.privacy.entropy import SeededEntropy
 from discreet.privacy.measurement import MOST_CELLS
 from discreet.privacy.neighbours import Neighbours
+from discreet.progress import Progress
 from discreet.queries import parse
 from discreet.queries.answers import Zeros
 from discreet.queries.threshold import Query, Threshold
@@ -273,3 +274,37 @@ def test_marginals_beyond_what_can_be_numbered_are_refused_before_anything_is_ch
     with pytest.raises(BadWorkload, match="noise can be drawn on"):
         curator.measure_sparse([("a", "b")], rho=TENTH)
     assert not curator.budget.charges and not table.reads
+
+
+class Steps(Progress):
+    """Remembers what it heard."""
+
+    def __init__(self) -> None:
+        self.heard: list[int] = []
+
+    def step(self, done: int, note: str = "") -> None:
+        self.heard.append(done)
+
+
+@pytest.mark.parametrize("verb", ["select", "draw"])
+def test_progress_tells_nothing_of_what_is_drawn(verb: str) -> None:
+    """Thresholds are counted one after the other, whatever the table; which are looked at again is not told."""
+    for seed in range(5):
+        heard = Steps()
+        curator = Curator(
+            random_table(50, seed=seed),
+            budget=Budget(Fraction(1)),
+            neighbours=Neighbours(),
+            entropy=SeededEntropy(seed),
+            progress=heard,
+        )
+        getattr(curator, verb)(WORKLOAD, against=Zeros(DOMAIN, curator.total), picks=4, rho=TENTH)
+        assert heard.heard == list(range(len(WORKLOAD) * (2 if verb == "draw" else 1)))
+
+
+def test_a_query_that_is_out_of_the_draw_must_exist() -> None:
+    curator = gate()
+    nowhere = Query(WORKLOAD.thresholds[0], WORKLOAD.thresholds[0].cells(DOMAIN))
+    with pytest.raises(BadWorkload, match="does not have"):
+        curator.select(WORKLOAD, against=Zeros(DOMAIN, curator.total), picks=1, rho=TENTH, without=[nowhere])
+    assert curator.budget.spent == 0
