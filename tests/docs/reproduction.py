@@ -33,7 +33,8 @@ How these runs came about: `drift` was given 4 seeds, looked at, and then 8, so 
 `intervals` and `family` the cells of `auto` ran after the others. Of `family` there are cells of the full grid, those
 that time allowed: all of most mechanisms, and one to three seeds of those that take minutes; each had one core, and
 what it says of time is of that (first seeds of `mst` on all of ADULT, of `rap-softmax`, `rap-paper` and `gem` with
-whole marginals ran before those were made faster). Seconds of the other experiments were measured on a shared machine,
+whole marginals ran before those were made faster, and machines differ by a factor of three in speed: each result says
+how slow its own was). Seconds of the other experiments were measured on a shared machine,
 some runs were halted for minutes in between, and two ran at once: do not read them as speed.
 """
 

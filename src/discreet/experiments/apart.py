@@ -16,12 +16,16 @@ from typing import Any
 
 from discreet.errors import BadSetting, BadWorkload, Bug
 from discreet.experiments.experiment import Cell, Experiment
+from discreet.mechanisms import machine
 
 
 def measured(experiment: Experiment, cell: Cell, data: Path) -> dict[str, Any]:
-    """`figures` with peak memory in bytes, `refused`, or `unfinished`: the minutes that it had, or what ended it."""
+    """`figures` with peak memory in bytes, `refused`, or `unfinished`: the minutes that it had, or what ended it.
+
+    A slow machine gives it more of them in proportion: what ends in time on one should end on another.
+    """
     asked = {"experiment": experiment.name, "data": str(data), **vars(cell)}
-    minutes = experiment.minutes or 0
+    minutes = (experiment.minutes or 0) * max(1.0, machine.slowness())
     try:
         done = subprocess.run(
             [sys.executable, "-m", __name__],

@@ -68,7 +68,8 @@ class Experiment:
             those that are close to each other more.
         first_seed: Of a dataset and a setting: what was chosen while looking at some seeds is judged on others.
         hopeless: Ends of a cell that no other seed would change; `refused` is one where the workload is fixed.
-        minutes: What a cell may take, each in a process of its own; None to run all in one process.
+        minutes: What a cell may take, each in a process of its own (more on a machine that is slower than the one of
+            forecasts); None to run all in one process.
     """
 
     name: str

@@ -225,8 +225,9 @@ EXPERIMENT = Experiment(
         f"Seeds are {FIRST_SEED} and up, but for {_OURS}: its constants were chosen while looking at other seeds than "
         f"those that it is run on, {_FRESH_SEED} and up, or {_FRESHER_SEED} and up where it was changed later "
         f"({', '.join(_FRESHER)}).",
-        f"Each cell has a process of its own, and {_MINUTES:g} minutes; one that runs out of time or is refused is not "
-        "tried with other seeds. Mechanisms that take more than a minute have "
+        f"Each cell has a process of its own, and {_MINUTES:g} minutes (more, in proportion, on a machine that is "
+        "slower than the one of forecasts); one that runs out of time or is refused is not tried with other seeds. "
+        "Mechanisms that take more than a minute have "
         f"{_SLOW_SEEDS} seeds, and epsilon {' and '.join(f'{e:g}' for e in _SLOW_EPSILONS)}: "
         f"{_slow_ones()}. "
         f"{' and '.join(f'`{one}`' for one in _CLOSE)} have twice the seeds of others where both take half a minute "

@@ -8,7 +8,7 @@ import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from discreet.experiments.catalogue import NAMES, find
 from discreet.experiments.chart import best
 from discreet.experiments.experiment import SIZES, Cell
 from discreet.experiments.trial import PUBLISHED
+from discreet.mechanisms import machine
 
 DOMAIN = {"a": 2, "b": 3, "c": 2, "d": 4, "e": 2, "f": 3, "g": 12}
 
@@ -170,13 +171,15 @@ def test_the_best_schedule_has_the_least_mean() -> None:
     assert [row["rounds"] for row in best(rows, "epsilon")] == [16, 16]
 
 
-def test_a_cell_of_its_own_has_a_peak_an_end_and_its_refusals(data: Path) -> None:
+def test_a_cell_of_its_own_has_a_peak_an_end_and_its_refusals(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     experiment = find("family")
     cell = Cell("adult", {"epsilon": 1.0, "workload": "all:2", "mechanism": "gaussian"}, 100)
     figures = apart.measured(experiment, cell, data)["figures"]
     assert figures["peak"] > 10**7
     assert 0 < figures["release_seconds"] < figures["whole_seconds"]
-    assert apart.measured(replace(experiment, minutes=1e-4), cell, data) == {"figures": None, "unfinished": 1e-4}
+    for slowness, minutes in ((0.5, 1e-4), (2.0, 2e-4)):
+        monkeypatch.setattr(machine, "slowness", partial(float, slowness))
+        assert apart.measured(replace(experiment, minutes=1e-4), cell, data) == {"figures": None, "unfinished": minutes}
     refused = replace(cell, setting={**cell.setting, "mechanism": "pep", "rounds": 10**6})
     told = apart.measured(experiment, refused, data)
     assert told["figures"] is None and "more than the workload" in told["refused"]
