@@ -220,7 +220,7 @@ def _account(experiment: Experiment, entries: Sequence[Entry]) -> list[str]:
 
 
 def _ended(why: float | str) -> str:
-    return f", {why}" if isinstance(why, str) else f" after {why:g} minutes"
+    return f", {why}" if isinstance(why, str) else f" after {why:.3g} minutes"
 
 
 def _more(listed: Sequence[object], shown: int) -> str:

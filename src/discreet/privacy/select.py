@@ -82,10 +82,8 @@ class Scores:
         """For each score, the cells of these ranks (from 0, ascending) among the cells of a threshold that have it."""
         found = {score: np.full(len(wanted), -1, dtype=np.int64) for score, wanted in ranks.items()}
         passed = dict.fromkeys(ranks, 0)
+        wanting = list(ranks)
         for piece in self.pieces(number):
-            wanting = [score for score, cells in found.items() if (cells < 0).any()]
-            if not wanting:
-                return found
             for score in wanting:
                 wanted, before = ranks[score], passed[score]
                 if score:
@@ -99,6 +97,9 @@ class Scores:
                     here = (found[0] < 0) & (behind < len(scored))
                     found[0][here] = wanted[here] + before + behind[here]
                 passed[score] += len(places)
+            wanting = [score for score in wanting if (found[score] < 0).any()]
+            if not wanting:
+                return found
         if 0 in found:
             found[0] = np.where(found[0] < 0, ranks[0] + passed[0], found[0])
         if any((cells < 0).any() for cells in found.values()):
