@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -79,21 +80,34 @@ def named(rows: Sequence[Row]) -> dict[str, list[Row]]:
     return {key[0]: some for key, some in grouped([{**row, "name": name(row)} for row in rows], "name").items()}
 
 
-def tables(rows: Sequence[Row], *by: str) -> dict[str, str]:
-    """A table for each of what is in the columns `by`; the best of each column and epsilon is in bold."""
+def tables(rows: Sequence[Row], ended: Sequence[Row], *by: str) -> dict[str, str]:
+    """A table for each of what is in the columns `by`; the best of each column and epsilon is in bold.
+
+    Mechanisms are in the order of their largest errors, and those that came to no end at all stand below.
+    """
     shown = [figure for figure in FIGURES if any(figure in row for row in rows)]
     made = {}
     for key, some in grouped(rows, *by).items():
         head = ["epsilon", "mechanism", *(FIGURES[figure] for figure in shown), "seeds"]
         text = f"| {' | '.join(head)} |\n" + "|---" * len(head) + "|\n"
+        without = where(ended, **dict(zip(by, key, strict=True)))
         for epsilon in values(some, "epsilon"):
-            mechanisms = named(where(some, epsilon=epsilon))
+            mechanisms, lost = named(where(some, epsilon=epsilon)), named(where(without, epsilon=epsilon))
             least = {figure: min(mean(one, figure) for one in mechanisms.values()) for figure in shown}
-            for title, found in mechanisms.items():
-                cells = [_cell(found, figure, least[figure]) for figure in shown]
-                text += f"| {epsilon:g} | {title} | {' | '.join(cells)} | {len(found)} |\n"
+            for title in sorted(mechanisms, key=lambda title: mean(mechanisms[title], "max_error")):
+                cells = [_cell(mechanisms[title], figure, least[figure]) for figure in shown]
+                seeds = ", ".join([str(len(mechanisms[title])), *_ends(lost.get(title, []))])
+                text += f"| {epsilon:g} | {title} | {' | '.join(cells)} | {seeds} |\n"
+            for title in (title for title in lost if title not in mechanisms):
+                (end, *_), empty = (row["ended"] for row in lost[title]), [""] * (len(shown) - 1)
+                text += f"| {epsilon:g} | {title} | {' | '.join([end, *empty])} | {len(lost[title])} |\n"
         made[", ".join(key)] = text
     return made
+
+
+def _ends(lost: Sequence[Row]) -> list[str]:
+    """How many seeds ended without figures."""
+    return [f"{many} {end}" for end, many in Counter(row["ended"] for row in lost).items()]
 
 
 def _cell(rows: Sequence[Row], figure: str, least: float) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from discreet.confidence import CONFIDENCE, student_quantile
 from discreet.experiments.chart import grouped
 from discreet.experiments.experiment import SIZES, Experiment, Row
-from discreet.experiments.record import Entry, cell_of, hopeless, planned, rows
+from discreet.experiments.record import Entry, cell_of, ended, hopeless, planned, rows
 from discreet.experiments.trial import PUBLISHED
 
 CONFIRMED, REFUTED, UNDECIDED = "confirmed", "refuted", "undecided"
@@ -136,10 +136,10 @@ def judged(
 
 def render(experiment: Experiment, entries: Sequence[Entry], pictures: Sequence[str], *, strays: int = 0) -> str:
     """The whole file, from the results alone; `strays` of them were left out, whose cells are not in the grid."""
-    finished = rows(list(entries))
+    finished = rows(entries)
     parts = [f"# {experiment.title}", f"*{experiment.name}*: {experiment.source}."]
     parts += [f"![{name}]({name}.svg)" for name in pictures]
-    tables = experiment.tables(finished) if finished else {}
+    tables = experiment.tables(finished, ended(entries)) if finished else {}
     parts += [f"## {title}\n\n{table.strip()}" for title, table in tables.items()]
     for number, finding in enumerate(findings(experiment, finished), start=1):
         parts.append(

@@ -62,7 +62,7 @@ class Experiment:
         pictures: SVG files by name, from the finished cells; the first is the one to show.
         findings: What the paper says, and what the finished cells say.
         remarks: Why our numbers may differ from the paper's.
-        tables: Tables for claim.md by title, from the finished cells.
+        tables: Tables for claim.md by title, from the finished cells, and from those that ended without figures.
         datasets: Which tables a grid of each size runs on.
         repeats: How many seeds a setting has on a table, of so many that are asked for: slow ones may have fewer, and
             those that are close to each other more.
@@ -80,7 +80,7 @@ class Experiment:
     pictures: Callable[[Sequence[Row]], dict[str, str]]
     findings: Callable[[Sequence[Row]], list[Finding]]
     remarks: tuple[str, ...] = ()
-    tables: Callable[[Sequence[Row]], dict[str, str]] = lambda _: {}
+    tables: Callable[[Sequence[Row], Sequence[Row]], dict[str, str]] = lambda _, __: {}
     datasets: Mapping[str, Sequence[str]] = field(default_factory=lambda: DATASETS)
     repeats: Callable[[str, Setting, int], int] = lambda dataset, setting, seeds: seeds
     first_seed: Callable[[str, Setting], int] = lambda _, __: FIRST_SEED

@@ -130,7 +130,7 @@ def _share(rows: Sequence[Row], name: str) -> Share | None:
     return Share.of_events(every) if name == "certified" else Share.of_shares(every)
 
 
-def _tables(rows: Sequence[Row]) -> dict[str, str]:
+def _tables(rows: Sequence[Row], _: Sequence[Row]) -> dict[str, str]:
     """Shares by mechanism and epsilon, and what was published by kind."""
     made = {}
     for (dataset, workload), some in grouped(rows, "dataset", "workload").items():

@@ -121,7 +121,7 @@ EXPERIMENT = Experiment(
     measure=_measure,
     pictures=lambda rows: beside.pictures(rows, *_TABLE, without=_UNSEEN),
     findings=_findings,
-    tables=lambda rows: beside.tables(rows, *_TABLE),
+    tables=lambda rows, ended: beside.tables(rows, ended, *_TABLE),
     datasets=_TABLES,
     remarks=(
         "*The paper* is Liu, Vietri and Wu (2021). They use the American Community Survey of whole states, and other "

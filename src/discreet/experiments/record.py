@@ -93,12 +93,19 @@ def hopeless(experiment: Experiment, entries: Sequence[Entry]) -> set[str]:
     return {cell_of(entry).seedless for entry in entries if any(entry.get(end) for end in experiment.hopeless)}
 
 
-def rows(entries: list[Entry]) -> list[Row]:
+ENDS = ("refused", "unfinished")
+"""How a cell may end that has no figures."""
+
+
+def rows(entries: Sequence[Entry]) -> list[Row]:
     """Finished cells as flat dictionaries; those refused or unfinished are left out."""
-    return [
-        {"dataset": entry["dataset"], "seed": entry["seed"], "seconds": entry["seconds"]}
-        | entry["setting"]
-        | entry["figures"]
-        for entry in entries
-        if entry.get("figures") is not None
-    ]
+    return [_flat(entry) | entry["figures"] for entry in entries if entry.get("figures") is not None]
+
+
+def ended(entries: Sequence[Entry]) -> list[Row]:
+    """Those, with how they `ended`."""
+    return [_flat(entry) | {"ended": end} for entry in entries for end in ENDS if entry.get(end)]
+
+
+def _flat(entry: Entry) -> Row:
+    return {"dataset": entry["dataset"], "seed": entry["seed"], "seconds": entry["seconds"]} | entry["setting"]

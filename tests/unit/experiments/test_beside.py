@@ -46,11 +46,11 @@ def test_it_is_counted_against_all_and_against_what_others_published() -> None:
         row("auto", 0.1, epsilon=0.1),
         row("rap", 0.2, epsilon=0.1),
     ]
-    told = family.EXPERIMENT.tables(rows)["`auto` over the best other"].splitlines()
+    told = family.EXPERIMENT.tables(rows, [])["`auto` over the best other"].splitlines()
     assert "| of all mechanisms | 3 of 6 | 1 of 2 | 1 of 2 | 1 of 2 | 1 of 2 | 2.00 |" in told
     assert "| but for `rap` | 3 of 3 | 1 of 1 | 1 of 1 | 1 of 1 | 1 of 1 | 0.50 |" in told
     alone = [one for one in rows if one["mechanism"] != "gem"]
-    assert "but for `rap`" not in family.EXPERIMENT.tables(alone)["`auto` over the best other"]
+    assert "but for `rap`" not in family.EXPERIMENT.tables(alone, [])["`auto` over the best other"]
 
 
 def test_what_is_slow_on_a_table_has_fewer_cells_there() -> None:
@@ -73,10 +73,25 @@ def test_seeds_of_the_cells_that_are_compared_decide() -> None:
 
 
 def test_the_best_of_each_column_is_bold() -> None:
-    (text,) = beside.tables([row("auto", 0.125), row("rap", 0.25), row("mwem", 0.5, passes=20)], "dataset").values()
+    rows = [row("mwem", 0.5, passes=20), row("auto", 0.125), row("rap", 0.25)]
+    (text,) = beside.tables(rows, [], "dataset").values()
     bold = [line for line in text.splitlines() if "**0.125" in line]
     assert len(bold) == 1 and "`auto`" in bold[0]
-    assert "`mwem`, 20 passes" in text
+    names = [line.split(" | ")[1] for line in text.splitlines()[2:]]
+    assert names == ["`auto`", "`rap`", "`mwem`, 20 passes"]
+
+
+def test_what_came_to_no_end_has_a_line_too() -> None:
+    """And so do seeds that did not, of what ended with others."""
+    ended = [row("gem", 0.0, seed, ended="unfinished") for seed in (100, 101)]
+    ended += [row("mwem", 0.0, ended="refused"), row("pep", 0.0, epsilon=0.1, ended="refused")]
+    rows = [row("auto", 0.125), row("gem", 0.25, 102)]
+    (text,) = beside.tables(rows, [*ended, row("aim", 0.0, dataset="loans", ended="refused")], "dataset").values()
+    _, _, auto, gem, mwem = text.splitlines()
+    assert auto.endswith("| 1 |")
+    assert gem.startswith("| 1 | `gem` | 0.25 (") and gem.endswith("| 1, 2 unfinished |")
+    assert mwem == "| 1 | `mwem` | refused |  |  |  |  |  | 1 |"
+    assert mwem.count("|") == auto.count("|")
 
 
 def test_pictures_show_the_best_six() -> None:
