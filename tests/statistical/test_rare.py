@@ -10,10 +10,11 @@ from tests.tables import CodedTable
 from discreet.data.domain import Domain
 from discreet.privacy import rare
 from discreet.privacy.budget import Budget
-from discreet.privacy.curator import SURVIVORS, Curator
+from discreet.privacy.curator import Curator
 from discreet.privacy.entropy import SeededEntropy
 from discreet.privacy.neighbours import Neighbours
 from discreet.privacy.noise import DiscreteGaussian, draw, tail_bits
+from discreet.privacy.scales import SURVIVORS
 
 SIGNIFICANCE = 1e-6
 SIGMA_SQUARED = Fraction(169, 4)

@@ -19,6 +19,7 @@ from discreet.publish.certificate import at_most
 from discreet.publish.intervals import Intervals
 from discreet.publish.release import Release
 from discreet.publish.store import save_spread
+from discreet.publish.tables import require_few
 from discreet.queries import parse
 from discreet.queries.threshold import Threshold
 
@@ -58,6 +59,7 @@ def answer(arguments: Namespace) -> None:
     import pyarrow.parquet as pq
 
     workload = parse.workload(arguments.workload, opened.domain, seed=arguments.workload_seed)
+    require_few(workload)
     opened = _with_bars(opened, arguments, ((one, np.arange(one.cells(opened.domain))) for one in workload))
     with writing(arguments.output):
         pq.write_table(opened.answer(workload), arguments.output, compression="zstd")

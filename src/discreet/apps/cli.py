@@ -222,7 +222,7 @@ def _release(commands: Commands[_Parser]) -> None:
         "--ledger-epsilon",
         type=float,
         metavar="E",
-        help="limit for the whole ledger, fixed when it is created",
+        help="limit for the whole ledger at the delta of the run that creates it, which fixes both",
     )
     seeds = parser.add_argument_group("seeds")
     seeds.add_argument("--seed", type=int, metavar="N", help="repeatable noise, for tests and experiments only")

@@ -108,4 +108,4 @@ def ended(entries: Sequence[Entry]) -> list[Row]:
 
 
 def _flat(entry: Entry) -> Row:
-    return {"dataset": entry["dataset"], "seed": entry["seed"], "seconds": entry["seconds"]} | entry["setting"]
+    return {"dataset": entry["dataset"], "seed": entry["seed"], "seconds": entry["seconds"], **entry["setting"]}

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 from itertools import combinations
 from typing import NamedTuple
@@ -41,6 +42,8 @@ from discreet.models.relaxed import RelaxedRows
 from discreet.models.targets import Target, joined, targets
 from discreet.privacy.curator import Curator
 from discreet.privacy.measurement import Measurement, require_measurable
+from discreet.privacy.neighbours import Neighbours
+from discreet.privacy.scales import of_residuals
 from discreet.queries.threshold import Attributes
 from discreet.queries.workload import Workload
 
@@ -111,6 +114,14 @@ def check(workload: Workload, settings: Settings) -> None:
     """Refuse a workload that does not fit, before anything is charged."""
     answering.require_answerable(workload, settings)
     require_measurable(workload.domain, needed(workload, settings.order))
+
+
+def drawable(workload: Workload, settings: Settings, rho: Fraction, neighbours: Neighbours) -> None:
+    """Refuse noise that is too wide for residuals, where those are measured."""
+    domain, wanted = workload.domain, needed(workload, settings.order)
+    if by_residuals(domain, wanted, settings.measures, sigma=neighbours.marginal_deviation(rho)):
+        given = precisions(domain, wanted)
+        of_residuals(domain, neighbours, list(given), rho, list(given.values()))
 
 
 def run(curator: Curator, job: Job) -> Outcome:

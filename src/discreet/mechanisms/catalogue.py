@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -15,6 +16,7 @@ from discreet.mechanisms.facts import Cost, Facts
 from discreet.mechanisms.job import Job
 from discreet.privacy.curator import Curator
 from discreet.privacy.measurement import require_measurable
+from discreet.privacy.neighbours import Neighbours
 from discreet.queries.workload import Workload
 
 
@@ -33,6 +35,7 @@ class Mechanism:
         run: The mechanism itself.
         check: Refuses a workload that the mechanism cannot take, before anything is charged.
         forecast: What a run will take, from public facts.
+        drawable: Refuses a budget whose noise cannot be drawn, also before anything is charged.
         public: Whether it starts from a public table: "no", "whole", or "part" where that may lack attributes.
         conversion: From (epsilon, delta) to zCDP, by default.
     """
@@ -42,6 +45,7 @@ class Mechanism:
     run: Callable[[Curator, Job], Outcome]
     check: Callable[[Workload, Any], None]
     forecast: Callable[[Facts], Cost]
+    drawable: Callable[[Workload, Any, Fraction, Neighbours], None] = lambda *_: None
     public: str = "no"
     conversion: str = "tight"
 
@@ -78,6 +82,7 @@ def catalogue() -> dict[str, Mechanism]:
             settings=auto.Settings,
             run=auto.run,
             check=auto.check,
+            drawable=auto.drawable,
             forecast=forecast.of_auto,
         ),
         Mechanism(
@@ -188,6 +193,7 @@ def catalogue() -> dict[str, Mechanism]:
             settings=residual.Settings,
             run=residual.run,
             check=residual.check,
+            drawable=residual.drawable,
             forecast=forecast.residual_planner,
         ),
         Mechanism(
@@ -195,6 +201,7 @@ def catalogue() -> dict[str, Mechanism]:
             settings=NoSettings,
             run=lambda curator, job: direct.gaussian(curator, job.workload, rho=job.rho),
             check=lambda *_: None,
+            drawable=direct.drawable,
             forecast=forecast.gaussian,
         ),
         Mechanism(

@@ -175,9 +175,9 @@ def _tally(drawn: Sequence[Signed]) -> Counter[Query]:
 
 def _anything(workload: Workload, count: int, draws: np.random.Generator) -> list[Signed]:
     """Queries and signs, all equally likely: nothing private is looked at."""
-    sizes = np.array([threshold.cells(workload.domain) for threshold in workload], dtype=np.float64)
-    chosen = draws.choice(len(sizes), size=count, p=sizes / sizes.sum())
+    sizes = [threshold.cells(workload.domain) for threshold in workload]
+    parts = np.array(sizes, dtype=np.float64)
+    chosen = draws.choice(len(sizes), size=count, p=parts / parts.sum())
     return [
-        (Query(workload.thresholds[at], int(draws.integers(int(sizes[at])))), int(draws.choice([-1, 1])))
-        for at in chosen
+        (Query(workload.thresholds[at], int(draws.integers(sizes[at]))), int(draws.choice([-1, 1]))) for at in chosen
     ]

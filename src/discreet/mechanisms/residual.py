@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import prod
 
 import numpy as np
@@ -35,6 +36,7 @@ from discreet.models.residuals import ResidualCounts, assembled_variance, share,
 from discreet.privacy.curator import Curator
 from discreet.privacy.measurement import require_cells, require_measurable
 from discreet.privacy.neighbours import Neighbours
+from discreet.privacy.scales import of_residuals
 from discreet.privacy.shares import shares
 from discreet.queries.threshold import Attributes
 from discreet.queries.workload import Workload
@@ -77,6 +79,13 @@ def check(workload: Workload, _: Settings) -> None:
     require_measurable(domain, residuals_of(workload))
 
 
+def drawable(workload: Workload, settings: Settings, rho: Fraction, neighbours: Neighbours) -> None:
+    """Refuse noise that is too wide."""
+    planned = plan(workload, neighbours, objective=settings.objective)
+    if planned:
+        of_residuals(workload.domain, neighbours, list(planned), rho, list(planned.values()))
+
+
 def run(curator: Curator, job: Job) -> Outcome:
     """Measure the residuals, and put the marginals together."""
     planned = plan(job.workload, curator.neighbours, objective=job.settings.objective)
@@ -91,7 +100,8 @@ def run(curator: Curator, job: Job) -> Outcome:
     return Outcome(answers, measured, notes)
 
 
-def plan(workload: Workload, neighbours: Neighbours, *, objective: str = "total") -> dict[Attributes, float]:
+@lru_cache(maxsize=4)
+def plan(workload: Workload, neighbours: Neighbours, *, objective: str = "total") -> Mapping[Attributes, float]:
     """Precisions 1 / sigma^2 of residuals, relative to each other, that are best for a workload; public facts only."""
     domain, marginals = workload.domain, workload.marginals
     number = {names: at for at, names in enumerate(residuals_of(workload))}

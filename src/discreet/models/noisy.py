@@ -16,6 +16,9 @@ from discreet.queries.threshold import Attributes
 
 Ints = NDArray[np.int64]
 
+_MOST = 2**62 // GRID
+"""Rows that an answer can speak of, about 4 * 10^12; noise beyond that is cut off there instead of overflowing."""
+
 
 class NoisyCounts(Answers):
     """Answers read off measured marginals; what was not measured is summed from the smallest one that covers it."""
@@ -35,8 +38,9 @@ class NoisyCounts(Answers):
     def units(self, attributes: Attributes) -> Sparse:
         """Answers to one marginal, in units of 1/GRID of a row; they may be negative. What is not listed is zero."""
         if attributes in self._listed:
-            return self._listed[attributes].times(GRID)
-        return Sparse.from_dense(self._counts(attributes) * GRID)
+            listed = self._listed[attributes]
+            return Sparse(listed.cells, _within(listed.values) * GRID)
+        return Sparse.from_dense(_within(self._counts(attributes)) * GRID)
 
     def _counts(self, attributes: Attributes) -> Ints:
         if attributes in self._whole:
@@ -52,3 +56,7 @@ class NoisyCounts(Answers):
         away = tuple(axis for axis, name in enumerate(smallest) if name not in attributes)
         summed: Ints = full.sum(axis=away).reshape(-1)
         return summed
+
+
+def _within(counts: Ints) -> Ints:
+    return np.clip(counts, -_MOST, _MOST)

@@ -27,6 +27,7 @@ from discreet.privacy.loss import root_below
 from discreet.privacy.measurement import Measurement, NoisyMaximum, require_measurable
 from discreet.privacy.neighbours import Neighbours
 from discreet.privacy.noise import DiscreteGaussian
+from discreet.privacy.scales import of_residuals, of_sparse
 from discreet.privacy.select import Scores, select
 from discreet.privacy.shares import SELECTION_GRID, grid_of, shares, whole_weights
 from discreet.progress import SILENT, Progress
@@ -38,9 +39,6 @@ from discreet.queries.workload import Workload
 Ints = NDArray[np.int64]
 Signed = tuple[Query, int]
 """A query, and in which direction."""
-
-SURVIVORS = 2**12
-"""Cells of a marginal that are listed though they hold nothing but noise, on average."""
 
 NUMBER_OF_ROWS, CERTIFICATE = "number of rows", "certificate"
 """What the ledger calls the two steps that no mechanism makes."""
@@ -187,25 +185,15 @@ class Curator:
             weights: How much an error on each marginal matters; equal by default.
             label: What the ledger calls this step.
         """
-        _check.positive("rho", rho)
         _require_distinct("marginal", marginals)
-        sizes = [self.domain.project(attributes).size for attributes in marginals]
-        if max(sizes) > rare.MOST_DRAWS:
-            raise BadWorkload(f"A marginal has {max(sizes):,} cells; noise can be drawn on {rare.MOST_DRAWS:,}.")
+        scales = of_sparse(self.domain, self.neighbours, marginals, rho, weights)
         cost = self.neighbours.marginal_squared
-        parts = shares(weights, [cost] * len(sizes))
-        noises = [DiscreteGaussian(cost / (2 * Fraction(rho) * share)) for share in parts]
-        bounds = [
-            noise.quantile(each, 1 - Fraction(SURVIVORS, max(size, 2 * SURVIVORS))) + 1
-            for each, size in zip(noises, sizes, strict=True)
-        ]
-        for each, least in zip(noises, bounds, strict=True):
-            noise.tail_bits(each, least)  # refuses a scale that cannot be drawn this way
-        self._charge_gaussian([(cost, each.sigma_squared) for each in noises], label)
+        self._charge_gaussian([(cost, each.sigma_squared) for each, _ in scales], label)
         self._read(marginals)
+        sizes = [self.domain.project(attributes).size for attributes in marginals]
         self._progress.stage(f"{label} ({sum(sizes):,} cells)", len(marginals))
         measured = []
-        for at, (attributes, size, each, least) in enumerate(zip(marginals, sizes, noises, bounds, strict=True)):
+        for at, (attributes, size, (each, least)) in enumerate(zip(marginals, sizes, scales, strict=True)):
             self._progress.step(at)
             cells, counts = self._standing_out(attributes, size, each, least)
             measured.append(Measurement(Threshold(attributes), cells, counts, each.sigma_squared, least))
@@ -235,21 +223,12 @@ class Curator:
             weights: Precisions 1 / sigma_i^2, relative to each other; equal by default.
             label: What the ledger calls this step.
         """
-        _check.positive("rho", rho)
-        sizes = [self.domain.project(attributes).sizes for attributes in marginals]
         _require_distinct("residual", marginals)
-        if not all(every and min(every) > 1 for every in sizes):
-            raise BadWorkload("An attribute with one value has no residual: leave those out, and the empty marginal.")
+        noises, charged = of_residuals(self.domain, self.neighbours, marginals, rho, weights)
+        sizes = [self.domain.project(attributes).sizes for attributes in marginals]
         require_measurable(self.domain, marginals)
         residual.require_whole(max(map(prod, sizes)), self.total)
-        parts = dict(zip(marginals, shares(weights, [1] * len(sizes)), strict=True))
-        changed = self.neighbours.residuals_squared(dict(zip(self.domain, self.domain.sizes, strict=True)), parts)
-        precision = 2 * Fraction(rho) / changed
-        variances = [1 / (precision * share) for share in parts.values()]
-        for variance in variances:
-            residual.require_drawable(variance)
-        noises = [DiscreteGaussian(variance * prod(each) ** 2) for variance, each in zip(variances, sizes, strict=True)]
-        self.budget.charge(GaussianEvent(precision * changed), label)
+        self.budget.charge(GaussianEvent(charged), label)
         self._read(marginals)
         self._progress.stage(f"{label} ({sum(map(prod, sizes)):,} cells)", len(marginals))
         measured = []

@@ -66,6 +66,9 @@ class Limit:
     epsilon: float
     delta: float
 
+    def __str__(self) -> str:
+        return f"epsilon {self.epsilon:g} at delta {self.delta:.3g}"
+
     @property
     def rho(self) -> Fraction:
         """The same in zCDP."""
@@ -131,8 +134,8 @@ class Ledger:
         left = max(Fraction(0), self.limit.rho - self.total)
         raise BudgetExceeded(
             f"{label!r} needs rho {float(rho):.4g}, but the shared ledger has {float(left):.4g} of "
-            f"{float(self.limit.rho):.4g} left (its limit is epsilon {self.limit.epsilon:g} at delta "
-            f"{self.limit.delta:.3g}) after {len(self._charges)} charges.\n  Nothing was read. Next: ask for at most "
+            f"{float(self.limit.rho):.4g} left (its limit is {self.limit}) "
+            f"after {len(self._charges)} charges.\n  Nothing was read. Next: ask for at most "
             f"epsilon {epsilon_of(left, self.limit.delta):.3g}, or see `discreet ledger` for the record."
         )
 
@@ -149,12 +152,16 @@ class Ledger:
                 _append(file, {"ledger": _VERSION, "neighbours": self._neighbours.to_json(), "limit": limit})
             asked = self.limit
             self._read(file)
-        if asked is not None and (self.limit is None or asked.epsilon != self.limit.epsilon):
-            fixed = "no limit" if self.limit is None else f"a limit of epsilon {self.limit.epsilon:g}"
+        if asked is not None and not self._keeps(asked):
+            fixed = "no limit" if self.limit is None else f"a limit of {self.limit}"
             raise BadLedger(
-                f"{path} was created with {fixed}, which stays; this run asked for epsilon {asked.epsilon:g}. "
-                "Leave --ledger-epsilon out, or start a new ledger."
+                f"{path} was created with {fixed}, which stays; this run asked for {asked}. Leave --ledger-epsilon out "
+                "to go by the ledger's own, or start a new ledger."
             )
+
+    def _keeps(self, asked: Limit) -> bool:
+        """Whether the limit is the one asked for; its delta may be smaller, which promises more."""
+        return self.limit is not None and asked.epsilon == self.limit.epsilon and asked.delta >= self.limit.delta
 
     def _read(self, file: IO[str]) -> None:
         """Everything in the file, checked."""

@@ -86,6 +86,11 @@ def bootstrap(
     spent = larger * total_of([each for each in release.charges if each.label not in (NUMBER_OF_ROWS, CERTIFICATE)])
     on_total = larger * total_of([each for each in release.charges if each.label == NUMBER_OF_ROWS])
     panel = _panel(release)
+    if not panel:
+        raise BadRelease(
+            f"Errors cannot be estimated by a bootstrap: every attribute has more than {_LARGEST:,} values, too many "
+            "to compare."
+        )
     largest = 0.0
     errors: dict[Threshold, list[tuple[NDArray[Any], NDArray[Any]]]] = {threshold: [] for threshold in panel}
     for turn in range(times):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
+from math import sqrt
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,12 @@ from discreet.queries.workload import Workload
 
 TOTAL_SHARE = Fraction(1, 50)
 """Share of the budget that pays for the number of rows where that is private."""
+
+_LEAST_SHARE = Fraction(1, 10**9)
+"""Least share of the budget for anything that is paid for at all."""
+
+_WIDEST = 2**26
+"""Standard deviation of the noise on a single count, in rows, that a whole budget must stay below."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +131,7 @@ def release(
         oversample: Synthetic rows per relaxed row, or times the table's rows where rows are weighed; about as many rows
             as the table has by default.
         ledger: File shared by all releases of one table, so that their budgets add up.
-        ledger_epsilon: Limit for all of them together, at this delta; fixed when the ledger is created.
+        ledger_epsilon: Limit for all of them together, at this delta or a smaller one; fixed when the ledger is made.
         out: Folder to write; while the run goes on it says that it is unfinished and what was spent.
         progress: Hears how far it is.
 
@@ -260,13 +267,16 @@ def _check_plan(
     starting.check(mechanism, public, table.domain)
     settings = mechanism.settings_from(wanted)
     mechanism.check(workload, settings)
+    share = Fraction(str(certificate))
+    rho, *_ = split(guarantee.rho, share, guarantee.neighbours)
+    mechanism.drawable(workload, settings, rho, guarantee.neighbours)
     return Plan(
         table.schema,
         workload,
         mechanism,
         settings,
         guarantee,
-        Fraction(str(certificate)),
+        share,
         oversample,
         public,
     )
@@ -274,9 +284,16 @@ def _check_plan(
 
 def split(rho: Fraction, certificate: Fraction, neighbours: Neighbours) -> tuple[Fraction, Fraction, Fraction]:
     """What of a budget pays for answers, for the certificate, and for the number of rows where that is private."""
-    certified = rho * certificate
-    counted = Fraction(0) if neighbours.total_is_public else rho * TOTAL_SHARE
-    return rho - certified - counted, certified, counted
+    counted = Fraction(0) if neighbours.total_is_public else TOTAL_SHARE
+    answers = 1 - certificate - counted
+    if answers < _LEAST_SHARE or 0 < certificate < _LEAST_SHARE:
+        least, most = float(_LEAST_SHARE), float(1 - counted - _LEAST_SHARE)
+        raise BadSetting(
+            f"The certificate may have between {least:g} and {most:.9g} of the budget"
+            + (", since the number of rows is paid for too" if counted else "")
+            + f", not {float(certificate):.10g}. Ask for 0 to have none."
+        )
+    return rho * answers, rho * certificate, rho * counted
 
 
 def guaranteed(
@@ -296,4 +313,10 @@ def guaranteed(
         delta = 1 / total**2
     elif total == 0:
         raise BadData("The table has no rows, so there is nothing to release.")
-    return Guarantee(epsilon, delta, rho_of(epsilon, delta, conversion=conversion), conversion, neighbours)
+    rho = rho_of(epsilon, delta, conversion=conversion)
+    if neighbours.single**2 > 2 * rho * _WIDEST**2:
+        raise BadSetting(
+            f"Epsilon {epsilon:g} at delta {delta:.3g} is too little for anything: noise on a single count would be "
+            f"{neighbours.single / sqrt(2 * rho):.2g} rows. Ask for more."
+        )
+    return Guarantee(epsilon, delta, rho, conversion, neighbours)

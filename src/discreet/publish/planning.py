@@ -132,6 +132,7 @@ def _facts(
     starting.check(mechanism, first, workload.domain)
     known = mechanism.settings_from(settings)
     mechanism.check(workload, known)
+    mechanism.drawable(workload, known, rho, neighbours)
     return Facts(workload, rows, neighbours, rho, known, certified, 0 if first is None else first.rows())
 
 

@@ -24,12 +24,17 @@ MOST_ANSWERS = 10**7
 
 def answer_table(release: Release, workload: Workload) -> pa.Table:
     """One row per query: its threshold, its attributes and values in words, the estimate and its error bar."""
+    require_few(workload)
+    tables = list(answer_batches(release, workload))
+    return pa.concat_tables(tables).unify_dictionaries()
+
+
+def require_few(workload: Workload) -> None:
+    """Refuse more answers than are written out."""
     if workload.size > MOST_ANSWERS:
         raise BadWorkload(
             f"{workload.size:,} answers are too many for a table (at most {MOST_ANSWERS:,}); ask for fewer thresholds."
         )
-    tables = list(answer_batches(release, workload))
-    return pa.concat_tables(tables).unify_dictionaries()
 
 
 def answer_batches(release: Release, workload: Workload) -> Iterator[pa.Table]:

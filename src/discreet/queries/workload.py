@@ -6,13 +6,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite
-from sys import float_info
 from typing import Any
 
 from discreet.data.domain import Domain
 from discreet.errors import BadWorkload
 from discreet.queries.expand import require_expandable
 from discreet.queries.threshold import Attributes, Threshold
+
+_LARGEST_WEIGHT = 1e100
+"""Sums of weights must not overflow."""
+
+_FARTHEST_WEIGHTS = 1e9
+"""How many times the least weight the largest may be: noise on what matters least must still be drawn."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +48,10 @@ class Workload:
             raise BadWorkload(f"There are {len(listed)} thresholds but {len(given)} weights.")
         merged: dict[Threshold, float] = {}
         for threshold, weight in zip(listed, given, strict=True):
-            if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight <= float_info.max:
-                raise BadWorkload(f"The weight of {threshold} must be a positive number, not {weight!r}.")
+            if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight <= _LARGEST_WEIGHT:
+                raise BadWorkload(
+                    f"The weight of {threshold} must be a positive number, at most {_LARGEST_WEIGHT:g}, not {weight!r}."
+                )
             names = tuple(sorted(threshold.attributes, key=domain.index))
             domain.project(names).require_addressable()
             ordered = Threshold(names, threshold.r)
@@ -52,6 +59,12 @@ class Workload:
             merged[ordered] = max(float(weight), merged.get(ordered, 0.0))
         if not merged:
             raise BadWorkload("A workload needs at least one threshold.")
+        least, largest = min(merged.values()), max(merged.values())
+        if largest > _FARTHEST_WEIGHTS * least:
+            raise BadWorkload(
+                f"Weights lie between {least:g} and {largest:g}; they may differ by a factor of "
+                f"{_FARTHEST_WEIGHTS:g} at most. Leave out what matters so little."
+            )
         object.__setattr__(self, "domain", domain)
         object.__setattr__(self, "thresholds", tuple(merged))
         object.__setattr__(self, "weights", tuple(merged.values()))

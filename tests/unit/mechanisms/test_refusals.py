@@ -10,12 +10,14 @@ import pytest
 from tests.readable import small_table
 
 from discreet.errors import BadSetting, BadWorkload
-from discreet.mechanisms import oracles
-from discreet.privacy import measurement
+from discreet.mechanisms import direct, oracles
+from discreet.privacy import measurement, noise, residual
 from discreet.publish.make import release
 from discreet.publish.planning import plan
 
 TABLE = small_table(300)
+PRIVATE: dict[str, Any] = {"neighbours": "add-remove", "delta": 1e-9, "seed": 1}
+"""Where the number of rows is paid for first, so that whatever is refused later comes too late."""
 
 
 def refused(tmp_path: Path, mechanism: str, error: type[Exception], match: str, **settings: Any) -> None:
@@ -31,7 +33,11 @@ def refused(tmp_path: Path, mechanism: str, error: type[Exception], match: str, 
             ledger_epsilon=2.0,
             settings=settings,
         )
-    assert not ledger.exists() or len(ledger.read_text().splitlines()) == 1  # its head alone
+    assert nothing_charged(ledger)
+
+
+def nothing_charged(ledger: Path) -> bool:
+    return not ledger.exists() or len(ledger.read_text().splitlines()) == 1  # its head alone
 
 
 @pytest.mark.parametrize(
@@ -65,3 +71,60 @@ def test_nothing_is_refused_once_the_number_of_rows_is_paid_for(monkeypatch: pyt
     assert made.notes["drawn_each_round"] == 20
     assert made.charges[0].label == "number of rows"
     assert 0.999999 * made.guarantee.rho < sum(charge.rho for charge in made.charges) <= made.guarantee.rho
+
+
+@pytest.mark.parametrize("mechanism", ["gaussian", "residual-planner", "mwem", "all-zero"])
+@pytest.mark.parametrize("certificate", [0.98, 0.99, 1e-12])
+def test_something_is_left_for_answers(tmp_path: Path, mechanism: str, certificate: float) -> None:
+    asked: dict[str, Any] = {"mechanism": mechanism, "epsilon": 1.0, "certificate": certificate}
+    with pytest.raises(BadSetting, match=r"between 1e-09 and 0\.979999999 of the budget, since"):
+        release(TABLE, "all:2", **asked, **PRIVATE, ledger=tmp_path / "ledger")
+    assert nothing_charged(tmp_path / "ledger")
+    with pytest.raises(BadSetting, match="The certificate may have"):
+        plan(
+            TABLE,
+            "all:2",
+            epsilon=1.0,
+            delta=1e-9,
+            neighbours="add-remove",
+            people=300,
+            certificate=certificate,
+            mechanisms=[mechanism],
+        )
+
+
+def test_a_large_certificate_is_fine_where_it_leaves_something() -> None:
+    made = release(TABLE, "sex", mechanism="gaussian", epsilon=1.0, certificate=0.97, **PRIVATE)
+    assert [charge.label for charge in made.charges] == ["number of rows", "measure every marginal", "certificate"]
+
+
+def test_too_little_for_a_single_count_is_refused(tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"mechanism": "all-zero", "epsilon": 1e-8, **PRIVATE}
+    with pytest.raises(BadSetting, match="too little for anything: noise on a single count would be"):
+        release(TABLE, "sex", **asked, ledger=tmp_path / "ledger")
+    assert nothing_charged(tmp_path / "ledger")
+
+
+def test_noise_too_wide_for_jumps_is_refused_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(direct, "MOST_CELLS", 10)  # so that only what stands out is listed
+    monkeypatch.setattr(noise, "WIDEST_TABLE", 50)
+    asked: dict[str, Any] = {"mechanism": "gaussian", "epsilon": 0.05}
+    with pytest.raises(BadSetting, match="has no table"):
+        release(TABLE, "all:2", **asked, **PRIVATE, ledger=tmp_path / "ledger")
+    assert nothing_charged(tmp_path / "ledger")
+    (told,) = plan(TABLE, "all:2", epsilon=0.05, mechanisms=["gaussian"])
+    assert told.refused is not None and "has no table" in told.refused
+
+
+@pytest.mark.parametrize(("mechanism", "settings"), [("residual-planner", {}), ("auto", {"measures": "residuals"})])
+def test_noise_too_wide_for_residuals_is_refused_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mechanism: str, settings: dict[str, str]
+) -> None:
+    monkeypatch.setattr(residual, "WIDEST", 3)
+    with pytest.raises(BadSetting, match="A residual would need noise"):
+        release(
+            TABLE, "all:2", mechanism=mechanism, epsilon=0.1, settings=settings, **PRIVATE, ledger=tmp_path / "ledger"
+        )
+    assert nothing_charged(tmp_path / "ledger")
+    (told,) = plan(TABLE, "all:2", epsilon=0.1, mechanisms=[mechanism], settings=settings)
+    assert told.refused is not None and told.refused.startswith("A residual would need noise")

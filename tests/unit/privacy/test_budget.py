@@ -150,10 +150,21 @@ def test_a_limit_is_fixed_when_the_ledger_is_created(tmp_path: Path) -> None:
     with pytest.raises(BadLedger, match="created with no limit"):
         Ledger(WHOSE, path=tmp_path / "free", limit=LIMIT)
     Ledger(WHOSE, path=tmp_path / "limited", limit=LIMIT)
-    with pytest.raises(BadLedger, match="a limit of epsilon 1,"):
+    with pytest.raises(BadLedger, match="a limit of epsilon 1 at delta"):
         Ledger(WHOSE, path=tmp_path / "limited", limit=Limit(2.0, 1e-9))
     assert Ledger(WHOSE, path=tmp_path / "limited", limit=LIMIT).limit == LIMIT
     assert Ledger(WHOSE, path=tmp_path / "limited").limit == LIMIT
+
+
+def test_a_limit_at_a_larger_delta_is_not_the_one_asked_for(tmp_path: Path) -> None:
+    """At a larger delta the same epsilon buys more: what was asked for would be gone beyond."""
+    Ledger(WHOSE, path=tmp_path / "lax", limit=Limit(1.0, 1e-2))
+    with pytest.raises(
+        BadLedger, match=r"epsilon 1 at delta 0\.01, which stays; this run asked for epsilon 1 at delta 1e-09"
+    ):
+        Ledger(WHOSE, path=tmp_path / "lax", limit=Limit(1.0, 1e-9))
+    strict = Ledger(WHOSE, path=tmp_path / "strict", limit=Limit(1.0, 1e-9))
+    assert Ledger(WHOSE, path=tmp_path / "strict", limit=Limit(1.0, 1e-2)).limit == strict.limit
 
 
 def test_damaged_ledgers_are_refused(tmp_path: Path) -> None:

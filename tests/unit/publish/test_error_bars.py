@@ -331,6 +331,14 @@ def test_a_bootstrap_never_looks_at_what_is_made_up() -> None:
     assert len(apart) == 12, "of the fifteen pairs three were measured"
 
 
+def test_where_there_is_nothing_to_compare_nothing_is_estimated() -> None:
+    many = discreet.read(pa.table({"x": [0, 1] * 20}), schema={"x": 300_000})
+    made = discreet.release(many, "all:1", epsilon=1.0, mechanism="mwem", rounds=2, certificate=0, seed=1)
+    with pytest.raises(BadRelease, match="more than 262,144 values"):
+        made.bootstrap()
+    assert made.interval("x=5").kind in ("measured", "unknown")
+
+
 def test_errors_larger_on_the_table_than_on_the_model_widen_estimates() -> None:
     """Weights that hardly move from even ones err little on rows like themselves, and much on the table."""
     common: dict[str, Any] = {"epsilon": 2.0, "mechanism": "mwem", "rounds": 2, "seed": 1}

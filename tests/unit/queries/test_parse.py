@@ -95,6 +95,8 @@ def test_bad_workloads_say_what_is_wrong(text: str, says: str) -> None:
         {"thresholds": [{"attributes": ["age"], "weight": -1}]},
         {"thresholds": [{"attributes": ["age"], "weight": "heavy"}]},
         {"thresholds": [{"attributes": ["age"], "weight": 10**400}]},
+        {"thresholds": [{"attributes": ["age"], "weight": 1.5e308}]},
+        {"thresholds": [{"attributes": ["age"], "weight": 1e-5}, {"attributes": ["sex"], "weight": 1.1e4}]},
         {"thresholds": [{"attributes": [1, 1]}]},
         {"thresholds": [{"attributes": ["age"], "r": "all"}]},
         {"thresholds": []},
