@@ -66,6 +66,7 @@ examples:
 
 The data folder holds the tables that an experiment names, NAME.csv or NAME.parquet beside NAME-domain.json: adult for
 most; for family also loans, adult-binned, adult-reduced and nltcs; the last two for intervals; for public, excerpts of
-the American Community Survey. On two cores the quick grid takes minutes and the usual one an hour or two; the papers'
-whole grid (--full) was made for GPUs and takes weeks and more. Ctrl-C is safe: go on with --resume.
+the American Community Survey. On two cores the quick grid takes minutes and the usual one an hour or two (family: an
+hour or two, and half a day); the papers' whole grid (--full) was made for GPUs and takes weeks and more (family: a day,
+since a cell has 20 minutes). Ctrl-C is safe: go on with --resume.
 """
