@@ -35,7 +35,7 @@ Row = dict[str, Any]
 def run(context: Context) -> None:
     """A line for each mechanism: how many cells are within a factor of two, and how far off they are."""
     ratios: dict[str, dict[str, list[tuple[float, str]]]] = {figure: {} for figure in _FIGURES}
-    entries = [entry for entry in record.load(RESULTS) if entry.get("figures") and "slowness" in entry]
+    entries = known()
     rows = [
         {**row, "slowness": entry["slowness"], "paced": row["release_seconds"] / entry["slowness"]}
         for entry in entries
@@ -61,11 +61,16 @@ def run(context: Context) -> None:
         print(f"| {title} | {len(times[title])} |" + "".join(f" {_told(by[title])} |" for by in ratios.values()))
     every = [[one for found in by.values() for one in found] for by in ratios.values()]
     print(f"| all | {len(every[0])} |" + "".join(f" {_told(found)} |" for found in every))
-    print("\nTimes that are off by more than a factor of two, found over forecast:")
+    print(f"\nFrom {len(entries):,} results. Times that are off by more than a factor of two, found over forecast:")
     for title in times:
         for ratio, where in times[title]:
             if not _close(ratio):
                 print(f"- {title}, {where}: {ratio:.2f}")
+
+
+def known() -> list[record.Entry]:
+    """Results that say how slow their machine was."""
+    return [entry for entry in record.load(RESULTS) if entry.get("figures") and "slowness" in entry]
 
 
 def _forecast(table: Table, asked: Workload, epsilon: float, cell: Row) -> dict[str, float]:

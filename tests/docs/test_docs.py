@@ -10,6 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from benchmarks import forecasts
 
 from discreet.data import population
 from discreet.data.table import read
@@ -85,6 +86,23 @@ def test_what_the_docs_say_of_the_family_is_what_was_found() -> None:
         full = {"`residual-planner`, largest": "`residual-planner`, least largest"}.get(title, title)
         cells = ran[full.replace(", whole", ", whole marginals")]
         assert figures == f"{mean(cells, 'max_error'):.4f}, {mean(cells, 'mean_tvd'):.3f}", title
+
+
+def test_what_the_readme_says_of_the_family_is_what_was_found() -> None:
+    """Largest error and total variation of some mechanisms on ADULT, epsilon by epsilon."""
+    rows = record.rows(record.load(ROOT / "docs" / "reproduction" / "family" / RESULTS))
+    table = re.search(r"\| epsilon \| (`auto` .*) \|\n\|[-|]+\n((?:\|.*\n)+)", (ROOT / "README.md").read_text())
+    assert table is not None
+    for line in table[2].splitlines():
+        epsilon, *told = line.strip("| ").split(" | ")
+        ran = beside.named(where(rows, dataset="adult", workload="random:3:64", epsilon=float(epsilon)))
+        for title, figures in zip(table[1].split(" | "), told, strict=True):
+            assert figures == f"{mean(ran[title], 'max_error'):.4f}, {mean(ran[title], 'mean_tvd'):.3f}", title
+
+
+def test_forecasts_were_compared_with_the_results_as_they_are() -> None:
+    told = (ROOT / "docs" / "plan.md").read_text(encoding="utf-8")
+    assert f"From {len(forecasts.known()):,} results." in told, "run `python -m benchmarks forecasts`"
 
 
 def test_links_lead_somewhere() -> None:
