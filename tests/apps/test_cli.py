@@ -357,6 +357,16 @@ def test_answers_are_never_written_over_a_file(folder: Path, capsys: pytest.Capt
     assert (folder / "people.csv").read_bytes() == before
 
 
+def test_too_many_answers_are_refused_before_they_are_listed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "wide.csv").write_text("a,b,c\n" + "1,2,3\n" * 40)
+    (folder / "wide.json").write_text(json.dumps({"a": 10**6, "b": 10**6, "c": 10**6}))
+    wide = ["release", "wide.csv", "--schema", "wide.json", "--workload", "a", "--epsilon", "1"]
+    assert main([*wide, "--mechanism", "gaussian", "--out", "wide"]) == 0
+    assert main(["answer", "wide", "--workload", "a, b, c", "-o", "answers.parquet"]) == 2
+    assert "1,000,000,000,000,000,000 answers are too many" in capsys.readouterr().err
+    assert not (folder / "answers.parquet").exists()
+
+
 def test_a_refused_run_leaves_no_ledger_with_its_limit(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     small = ["--mechanism", "gaussian", "--ledger", "people.ledger", "--out", "out", "--ledger-epsilon"]
     assert main([*RELEASE, *small, "0.5"]) == 2
