@@ -231,6 +231,9 @@ _ASKED, _CHOICE = 6.5e-4, 2.7e-5
 _SELECTED, _STEP, _SHAPE = 2e-3, 2e-3, 3.0
 """Seconds to project a graphical model onto a marginal, of a step of its fit, and to compile it."""
 
+_TREE, _EDGE = 7.0, 1.3
+"""Seconds to compile both fits of a tree, and more for each shape of a pair."""
+
 _CLIQUE, _GROWN = 4e-8, 1.5e-4
 """Seconds that a cell of its marginals adds to a step, and that a marginal does where they overlap."""
 
@@ -239,14 +242,15 @@ def of_mst(facts: Facts) -> Cost:
     """Two fits, and every pair of attributes looked at for each edge of the tree."""
     settings, many = facts.settings, len(facts.domain)
     looked = 0.6 * (many - 1) * many * (many - 1) / 2
-    largest = sorted(facts.domain.sizes)[-2:]
+    largest, kinds = sorted(facts.domain.sizes)[-2:], len(set(facts.domain.sizes))
     cells = facts.domain.bits + (many - 1) * prod(largest) // 4
     return Cost(
         cells,
         COMPILED + 0.6e9 + 16 * settings.draws * many + 60 * prod(largest) * many,
         _counting(facts, combinations(facts.domain, 2))
         + looked * _SELECTED
-        + 4 * _SHAPE
+        + _TREE
+        + _EDGE * min(many - 1, kinds * (kinds + 1) // 2)
         + 2 * settings.steps * (_STEP + _CLIQUE * cells)
         + _certifying(facts, _scoring_rows(facts, settings.draws)),
         _beside_auto(facts, "mst"),
