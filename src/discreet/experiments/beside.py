@@ -99,8 +99,8 @@ def tables(rows: Sequence[Row], ended: Sequence[Row], *by: str) -> dict[str, str
                 seeds = ", ".join([str(len(mechanisms[title])), *_ends(lost.get(title, []))])
                 text += f"| {epsilon:g} | {title} | {' | '.join(cells)} | {seeds} |\n"
             for title in (title for title in lost if title not in mechanisms):
-                (end, *_), empty = (row["ended"] for row in lost[title]), [""] * (len(shown) - 1)
-                text += f"| {epsilon:g} | {title} | {' | '.join([end, *empty])} | {len(lost[title])} |\n"
+                cells = [lost[title][0]["ended"], *[""] * (len(shown) - 1)]
+                text += f"| {epsilon:g} | {title} | {' | '.join(cells)} | {len(lost[title])} |\n"
         made[", ".join(key)] = text
     return made
 

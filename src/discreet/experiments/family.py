@@ -52,7 +52,7 @@ _TINY: tuple[Setting, ...] = (
 _ALL_BUT_LOANS = ("acs-2019-excerpts", "adult", "adult-binned", "adult-reduced", "nltcs", "salary-coded")
 _SLOW_BUT_ON: dict[str, tuple[str, ...]] = {
     "`rap-paper`": ("adult-reduced", "nltcs"),
-    "`rap-paper`, in a box": ("adult-reduced", "nltcs"),
+    "`rap-paper`, in a box": ("acs-2019-excerpts", "adult-binned", "adult-reduced", "nltcs"),
     "`rap-softmax`": ("adult-reduced", "nltcs"),
     "`gem`": (),
     "`gem`, whole marginals": (),

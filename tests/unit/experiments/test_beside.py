@@ -58,7 +58,7 @@ def test_what_is_slow_on_a_table_has_fewer_cells_there() -> None:
     counts = Counter((one.dataset, beside.name(one.setting)) for one in cells if one.setting["workload"] == "all:3")
     assert counts["nltcs", "`rap-paper`"] == 4 * 5
     assert counts["adult-binned", "`rap-paper`"] == 2 * 3
-    assert counts["adult-reduced", "`rap-paper`, in a box"] == 4 * 5
+    assert counts["adult-binned", "`rap-paper`, in a box"] == 4 * 5
 
 
 def test_seeds_of_the_cells_that_are_compared_decide() -> None:
