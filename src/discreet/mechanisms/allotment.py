@@ -53,14 +53,16 @@ def shares(
 ) -> dict[Attributes, float]:
     """How much of the budget each marginal gets; public facts only.
 
-    With all of the budget, noise on the d cells of one attribute would leave a total variation of about 0.4 d sigma
+    What is asked for (`asked`) shares the main part of it by weight. The smaller marginals within help: they are not
+    wanted for themselves, but a fit goes by them where the larger ones are noisy. First single attributes. With all of
+    the budget, noise on the d cells of one attribute would leave a total variation of about 0.4 d sigma
     sqrt(attributes) / n. The mean of that over attributes, A, is weighed against a constant B: minimising A / sqrt(s) +
-    B / sqrt(1 - s) gives the share s of all single attributes, A^(2/3) / (A^(2/3) + B^(2/3)).
+    B / sqrt(1 - s) gives the share s of all single attributes that help, A^(2/3) / (A^(2/3) + B^(2/3)).
 
     A smaller marginal is known from the larger ones too: a cell of it is the sum of r cells of each that holds it, with
     r times their variance. Where these make it more precise than a measurement of its own would (many of them, few
-    cells), there is no need for one, so both shares of smaller marginals are multiplied by v / (1 + v), v being the
-    variance of such a cell over that of a measured one, averaged over marginals.
+    cells), there is no need for one, so both shares of what helps are multiplied by v / (1 + v), v being the variance of
+    such a cell over that of a measured one, averaged over marginals.
 
     Args:
         wanted: Marginals that are measured, and how much an error on each matters.
@@ -69,35 +71,39 @@ def shares(
         sigma: Deviation of the noise on a marginal that gets the whole budget, in rows.
     """
     domain = workload.domain
-    single = {names: float(domain.project(names).size) for names in wanted if len(names) == 1}
-    outer = set(largest_of(wanted))
-    largest, between = (
-        [names for names in wanted if len(names) > 1 and (names in outer) == kept] for kept in (True, False)
+    main = asked(wanted)
+    single, between = (
+        {names: weight for names, weight in wanted.items() if names not in main and (len(names) == 1) == alone}
+        for alone in (True, False)
     )
-    noise = 0.4 * float(np.mean(list(single.values()))) * sigma * sqrt(len(single)) / max(1, total)
-    ratio = (noise / _BALANCE) ** (2 / 3)
-    alone = _worth(domain, list(single), largest) * ratio / (1 + ratio) if largest else 1.0
-    rest = {"between": (1 - alone) * _BETWEEN * _worth(domain, between, largest) if between else 0.0}
-    rest["largest"] = 1 - alone - rest["between"]
+    share = _single_share(domain, list(single), main, total=total, sigma=sigma) if single else 0.0
+    rest = (1 - share) * _BETWEEN * _worth(domain, list(between), main) if between else 0.0
+    sized = {names: weight * domain.project(names).size ** _BY_SIZE for names, weight in single.items()}
     given: dict[Attributes, float] = {}
-    for names, part, weights in (
-        (list(single), alone, [size**_BY_SIZE for size in single.values()]),
-        (between, rest["between"], [1.0] * len(between)),
-        (largest, rest["largest"], [1.0] * len(largest)),
-    ):
-        priced = [weight * wanted[name] for name, weight in zip(names, weights, strict=True)]
-        given |= {name: part * price / sum(priced) for name, price in zip(names, priced, strict=True)}
+    for part, priced in ((share, sized), (rest, between), (1 - share - rest, main)):
+        given |= {names: part * price / sum(priced.values()) for names, price in priced.items()}
     return given
 
 
-def _worth(domain: Domain, smaller: Sequence[Attributes], largest: Sequence[Attributes]) -> float:
+def _single_share(
+    domain: Domain, single: Sequence[Attributes], main: Mapping[Attributes, float], *, total: int, sigma: float
+) -> float:
+    """s above, as far as single attributes are worth it."""
+    sizes = [float(domain.project(names).size) for names in single]
+    noise = 0.4 * float(np.mean(sizes)) * sigma * sqrt(len(single)) / max(1, total)
+    ratio: float = (noise / _BALANCE) ** (2 / 3)
+    return _worth(domain, single, main) * ratio / (1 + ratio)
+
+
+def _worth(domain: Domain, smaller: Sequence[Attributes], main: Mapping[Attributes, float]) -> float:
     """v / (1 + v) above, averaged."""
-    sizes = {names: domain.project(names).size for names in (*smaller, *largest)}
+    sizes = {names: domain.project(names).size for names in (*smaller, *main)}
     precisions = dict.fromkeys(smaller, 0.0)  # 1 / v: of a cell that is summed up, over that of a measured one
-    for names in largest:
+    most = max(main.values())
+    for names, weight in main.items():
         for held in closure([names]):
             if held in precisions:
-                precisions[held] += sizes[held] / sizes[names]
+                precisions[held] += weight / most * sizes[held] / sizes[names]
     return float(np.mean([1 / (1 + precision) for precision in precisions.values()]))
 
 
@@ -182,7 +188,7 @@ def precisions(domain: Domain, wanted: Mapping[Attributes, float]) -> dict[Attri
     covered = dict.fromkeys(wanted, 0.0)
     sizes = {names: domain.project(names).size for names in wanted}
     power = 1 - _HALFWAY / 2
-    for names, above in _beyond_holders(wanted).items():
+    for names, above in asked(wanted).items():
         for held in closure([names]):
             covered[held] += (above / max(wanted.values())) ** (1 / power) * sizes[held] / sizes[names]
     found = np.array([covered[names] ** power * sizes[names] ** (1 - power) for names in wanted])
@@ -190,8 +196,8 @@ def precisions(domain: Domain, wanted: Mapping[Attributes, float]) -> dict[Attri
     return {names: float(each) for names, each in zip(wanted, short, strict=True)}
 
 
-def _beyond_holders(wanted: Mapping[Attributes, float]) -> dict[Attributes, float]:
-    """Marginals that matter more than any that holds them, and by how much."""
+def asked(wanted: Mapping[Attributes, float]) -> dict[Attributes, float]:
+    """Marginals that matter more than any that holds them, and by how much: others are wanted for what holds them."""
     holding: dict[Attributes, float] = defaultdict(float)
     for names, weight in wanted.items():
         for held in combinations(names, len(names) - 1):

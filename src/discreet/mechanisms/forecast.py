@@ -20,7 +20,7 @@ from discreet.mechanisms.cover import cells_at, cells_of, cover
 from discreet.mechanisms.expected import of_fit, of_noise, of_others
 from discreet.mechanisms.facts import Cost, Facts
 from discreet.mechanisms.weights import MwemSettings
-from discreet.models import tiles
+from discreet.models import smooth, tiles
 from discreet.models.fit import FitSettings
 from discreet.models.support import BYTES_EACH
 from discreet.privacy.measurement import MOST_CELLS
@@ -311,13 +311,14 @@ def _fitted(facts: Facts, marginals: list[Attributes], steps: float, constants: 
     """Whole marginals, and rows fitted to batches of them in so many steps, with a look at all now and then."""
     shapes, rows, domain = facts.shapes(marginals), facts.settings.rows, facts.domain
     cells = sum(map(prod, shapes))
-    small = [shape for shape in shapes if prod(shape) <= constants.large]  # of others, few rows are fitted
+    small = [shape for shape in shapes if prod(shape) <= constants.large or len(shape) == 1]  # of others, few rows
     fitted = sum(map(prod, small))
     lines = sum(prod(shape) // max(shape) for shape in small)
     share = min(1.0, max(constants.batch_share, constants.batch_cells / fitted))
     looks = steps / 8 if steps <= 128 else 16 + 16 * log(steps / 128)
     widths = len(tiles.widths_of(domain, {max(names, key=domain.size_of) for names in marginals}))
-    multiplied = 2 * fitted * rows * (3 * share * steps + looks)
+    smoothed = sum(size**2 for size in domain.sizes if constants.smooth and smooth.MANY <= size <= smooth.MOST)
+    multiplied = 2 * rows * (fitted * (3 * share * steps + looks) + smoothed * steps)
     gathered = lines * rows * (share * steps + looks)
     seconds = _FLOP * multiplied + _TOUCH * gathered + _BIT * domain.bits * rows * steps
     return Cost(
@@ -375,17 +376,16 @@ def _beside_auto(facts: Facts, name: str) -> float:
 def _noise_of_auto(
     workload: Workload, rows: int, neighbours: Neighbours, rho: Fraction, settings: auto.Settings
 ) -> float:
-    """Deviation of the noise on the largest marginals that `auto` measures, as a fraction of the rows."""
+    """Deviation of the noise on the least precise of what `auto` is asked for, as a fraction of the rows."""
     facts = Facts(workload, rows, neighbours, rho, settings)
     wanted = allotment.needed(workload, facts.settings.order)
-    order = max(map(len, wanted))
     if _by_residuals(facts, wanted):
         given = allotment.precisions(workload.domain, wanted)
         widest = [names for names in given if len(names) == max(map(len, given))]
         each = residual.variances(given, widest, domain=workload.domain, neighbours=neighbours, rho=rho)
         return sqrt(max(each.values())) / rows
     parts = allotment.shares(wanted, workload, total=rows, sigma=facts.deviation)
-    least = min(part for names, part in parts.items() if len(names) == order)
+    least = min(parts[names] for names in allotment.asked(wanted))
     return facts.deviation / sqrt(least) / rows
 
 

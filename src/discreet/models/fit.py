@@ -284,10 +284,10 @@ class _Batches:
 
 
 def _kernels(targets: Sequence[Target], settings: FitSettings) -> dict[str, jax.Array]:
-    """What smooths the steps of each attribute that has many values."""
+    """What smooths the steps of each attribute that has many values in order."""
     single = [target for target in targets if len(target.attributes) == 1]
-    many = [target for target in single if settings.smooth and len(target.y) >= smooth.MANY]
-    return {one.attributes[0]: jnp.asarray(smooth.kernel(one.y, one.sigma, settings.smooth)) for one in many}
+    found = {one.attributes[0]: smooth.kernel(one.y, one.sigma, settings.smooth) for one in single if settings.smooth}
+    return {name: jnp.asarray(kernel) for name, kernel in found.items() if kernel is not None}
 
 
 def _load(domain: Domain, targets: Sequence[Target]) -> jax.Array:

@@ -32,8 +32,9 @@ Floats = NDArray[np.float64]
 STANDS_OUT = 2.5
 """Standard deviations by which a value that is kept differs from what is smoothed."""
 
-MANY = 20
-"""Attributes with at least so many values are taken to have them in order when steps are smoothed."""
+MANY, MOST = 20, 2**11
+"""Steps are smoothed along attributes with at least so many values, which are taken to be in order, and at most so many:
+what is passed on is a matrix of values by values."""
 
 _WIDTHS = (1, 2, 4, 8, 16)
 """Widths of the smoothing of steps, in values."""
@@ -134,8 +135,10 @@ def on_simplex(values: Floats) -> Floats:
     return closest
 
 
-def kernel(y: Floats, sigma: float, share: float) -> NDArray[np.float32]:
+def kernel(y: Floats, sigma: float, share: float) -> NDArray[np.float32] | None:
     """A matrix that passes `share` of a step on to neighbouring values, as far as those hold about as many rows.
+
+    None where that leaves every step as it is: no order is found, or there are too few or too many values for it.
 
     Values that clearly have more than both neighbours together stand apart (round numbers, or what is missing) and keep
     their steps to themselves. Of the others the rough ones are smoothed less: `share` is multiplied by 1 - 3 R, R being
@@ -151,16 +154,22 @@ def kernel(y: Floats, sigma: float, share: float) -> NDArray[np.float32]:
         sigma: Their standard deviation.
         share: Of a step.
     """
+    if not MANY <= len(y) <= MOST:
+        return None
     apart = y > _beside(y) * 2 + STANDS_OUT * sigma
     places = np.arange(len(y))
     rest = np.interp(places, places[~apart], y[~apart])
     rough = np.abs(rest - _beside(rest))[~apart].sum() / max(float(rest[~apart].sum()), 1e-12)
     share *= max(0.0, 1 - rough / _ROUGH)
+    if not share:
+        return None
     distance = places[:, None] - places
     widths = [width for width in _WIDTHS if 2 * width < len(y)]
-    spread = np.sum([np.exp(-0.5 * (distance / width) ** 2) for width in widths], axis=0) / len(widths)
+    spread = np.zeros(distance.shape)
+    for width in widths:
+        spread += np.exp(-0.5 * (distance / width) ** 2)
     others = np.diag(~apart) - np.outer(~apart, ~apart) / max(1, int((~apart).sum()))  # without what they share
-    passed_on = share * others @ (spread - np.eye(len(y))) @ others
+    passed_on = share * others @ (spread / len(widths) - np.eye(len(y))) @ others
     return np.asarray(np.eye(len(y)) + passed_on, np.float32)
 
 

@@ -48,8 +48,7 @@ def test_the_noisier_the_more_goes_to_single_attributes() -> None:
 
 def test_the_share_of_single_attributes_is_the_best_one_for_what_it_is_worth() -> None:
     sigma, total, workload = 100.0, 10_000, asked("all:3")
-    largest = list(workload.marginals)
-    worth = allotment._worth(DOMAIN, [(name,) for name in DOMAIN], largest)
+    worth = allotment._worth(DOMAIN, [(name,) for name in DOMAIN], workload.marginals)
     single = by_order(given("all:3", sigma=sigma, total=total))[0] / worth
     noise = 0.4 * np.mean(DOMAIN.sizes) * sigma * 2 / total
 
@@ -66,7 +65,8 @@ def test_a_marginal_in_the_workload_that_is_inside_another_is_in_between() -> No
 
 
 def test_what_larger_marginals_make_precise_is_not_paid_for_again() -> None:
-    assert allotment._worth(DOMAIN, [("sex",)], [("sex", "race")]) == pytest.approx(1 / (1 + 1 / 5))
+    assert allotment._worth(DOMAIN, [("sex",)], {("sex", "race"): 3.0}) == pytest.approx(1 / (1 + 1 / 5))
+    assert allotment._worth(DOMAIN, [("sex",)], {("sex", "race"): 1.0, ("age",): 4.0}) == pytest.approx(1 / (1 + 1 / 20))
     binary = Domain({f"b{at}": 2 for at in range(16)})
     workload = parse.workload("all:3", binary)
     parts = shares(needed(workload), workload, total=10_000, sigma=50)
@@ -87,6 +87,32 @@ def test_weights_of_the_workload_count() -> None:
     )
     parts = shares(needed(workload), workload, total=10_000, sigma=50)
     assert parts["age", "sex"] == pytest.approx(3 * parts["race", "income"])
+
+
+def weighted(weights: dict[str, float]) -> dict[tuple[str, ...], float]:
+    thresholds = [{"attributes": names.split(), "weight": weight} for names, weight in weights.items()]
+    workload = parse.workload({"thresholds": thresholds}, DOMAIN)
+    return shares(needed(workload), workload, total=10_000, sigma=10)
+
+
+def test_an_attribute_that_is_asked_for_alone_gets_as_much_as_what_else_is_asked() -> None:
+    parts = weighted({"age": 1, "sex race income": 1})
+    assert parts["age",] == pytest.approx(parts["sex", "race", "income"])
+    assert parts["age",] > 0.4
+    assert sum(parts.values()) == pytest.approx(1)
+
+
+def test_weights_count_between_orders() -> None:
+    parts = weighted({"age": 1000, "sex race income": 1})
+    assert parts["age",] == pytest.approx(1000 * parts["sex", "race", "income"])
+    assert min(parts["sex",], parts["race",], parts["income",]) > 0.01, "the fit starts from them"
+    within = weighted({"sex race": 1000, "sex race income": 1})
+    assert within["sex", "race"] == pytest.approx(999 * within["sex", "race", "income"])
+
+
+def test_single_attributes_that_are_all_asked_for_share_by_weight() -> None:
+    parts = weighted({"age": 3, "sex": 1})
+    assert parts["age",] == pytest.approx(0.75)
 
 
 def test_a_few_large_marginals_do_not_keep_the_others_from_being_measured(monkeypatch: pytest.MonkeyPatch) -> None:

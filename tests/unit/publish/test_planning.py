@@ -131,3 +131,23 @@ def test_mistakes_are_refused_at_once(table: Table) -> None:
         plan(table, "height", epsilon=1.0)
     with pytest.raises(BadData, match="at least two rows"):
         plan(small_table(1), "all:2", epsilon=1.0)
+
+
+def test_one_attribute_of_very_many_values_is_planned_for() -> None:
+    """Its marginal is fitted whole, whatever its size; a matrix of values by values would have 10^12 entries."""
+    codes = Schema.load({"attributes": [{"name": "code", "type": "integer", "min": 0, "max": 2**20}]})
+    (told,) = plan(codes, "all:1", epsilon=1.0, people=1000, mechanisms=["auto"], settings={"rows": 100})
+    assert told.refused is None
+    assert told.cells == 2**20 + 1
+    assert told.seconds is not None
+    assert told.seconds > 1
+
+
+def test_smoothing_steps_takes_time_where_attributes_have_many_values() -> None:
+    def seconds(most: int) -> float:
+        schema = Schema.load({"attributes": [{"name": "a", "type": "integer", "min": 0, "max": most}]})
+        (told,) = plan(schema, "all:1", epsilon=1.0, people=10**6, mechanisms=["auto"], slowness=1.0)
+        assert told.seconds is not None
+        return told.seconds
+
+    assert seconds(2**11 - 1) > seconds(2**11) + 5
