@@ -10,7 +10,8 @@ distribution is released (`--set passes=20`).
 
 PEP projects: it takes the measurement that is violated most and moves to the distribution closest in relative entropy
 which satisfies it, again and again (Algorithm 4). Rows that match are scaled by a / q(D), the others by (1 - a) / (1 -
-q(D)). A whole marginal (`--set whole=true`, the marginal trick of appendix A.1) is satisfied in one step.
+q(D)). A whole marginal (`--set whole=true`, the marginal trick of appendix A.1) is satisfied in one step. One that is
+measured again is held to the mean of all its measurements: no distribution satisfies two of them.
 
 With a public table (`pmw-pub`, `pep-pub`) only its rows have weight, at first as often as they occur: nothing that it
 lacks can be found, and the domain may be of any size.
@@ -23,7 +24,7 @@ Vietri, Steinke, Ullman, Wu (2021), "Leveraging public data for practical privat
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,8 @@ from discreet import _check
 from discreet.mechanisms.adaptive import Model, Outcome, Schedule, adaptive, require_picks
 from discreet.mechanisms.cover import cells_at
 from discreet.mechanisms.job import Job
-from discreet.models.support import Constraint, Distribution, Single, Support, require_small
+from discreet.models.support import Constraint, Distribution, Marginal, Single, Support, require_small
+from discreet.models.targets import merged
 from discreet.models.weighted import WeightedRows
 from discreet.privacy.curator import Curator
 from discreet.privacy.measurement import Measurement, require_cells
@@ -237,6 +239,7 @@ class _Pep(_Weights):
 
     def fit(self, measurements: Sequence[Measurement], progress: Progress) -> None:
         self._take(measurements)
+        self._average(measurements)
         progress.stage("projection", self._settings.steps)
         steps = 0
         for steps in range(self._settings.steps + 1 if self._constraints else 0):
@@ -254,6 +257,15 @@ class _Pep(_Weights):
             self._weights /= self._weights.sum()
             progress.step(steps + 1)
         self._steps.append(steps)
+
+    def _average(self, measurements: Sequence[Measurement]) -> None:
+        """Make the measurements of each marginal one constraint."""
+        means = merged([found for found in measurements if found.cells is None])
+        marginals = {one.attributes: one for one in self._constraints if isinstance(one, Marginal)}
+        self._constraints = [
+            *(replace(one, measured=means[names][0] / self._total) for names, one in marginals.items()),
+            *(one for one in self._constraints if isinstance(one, Single)),
+        ]
 
     def notes(self) -> dict[str, Any]:
         return {**super().notes(), "steps": self._steps}

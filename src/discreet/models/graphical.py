@@ -25,6 +25,7 @@ from discreet.errors import BadSetting
 from discreet.models import compiled
 from discreet.models.elimination import Directed
 from discreet.models.rounded import RoundedRows
+from discreet.models.targets import merged
 from discreet.privacy.measurement import Measurement
 from discreet.queries.answers import GRID, Answers
 from discreet.queries.threshold import Attributes
@@ -91,19 +92,6 @@ class GraphicalModel(Answers):
             self.total,
             np.stack([np.asarray(columns[name], dtype=np.int64) for name in self.domain], axis=1),
         )
-
-
-def merged(measurements: Sequence[Measurement]) -> dict[Attributes, tuple[NDArray[np.float64], float]]:
-    """Noisy counts and their deviation by marginal: where one was measured again, the mean, weighed by precision.
-
-    The squared loss of the mean is that of all its measurements, up to a constant.
-    """
-    sums: dict[Attributes, tuple[NDArray[np.float64], float]] = {}
-    for found in measurements:
-        precision = 1 / float(found.sigma_squared)
-        before, known = sums.get(found.threshold.attributes, (np.zeros(len(found.counts)), 0.0))
-        sums[found.threshold.attributes] = before + precision * found.counts, known + precision
-    return {names: (weighed / precision, precision**-0.5) for names, (weighed, precision) in sums.items()}
 
 
 def package() -> Any:

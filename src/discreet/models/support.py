@@ -68,7 +68,8 @@ class Support:
         """What a measurement says of a distribution: one constraint for a whole marginal, or one for each query."""
         fractions = found.counts / total
         if found.cells is None:
-            return [Marginal(self.cells(found.threshold.attributes).astype(np.int32), fractions)]
+            attributes = found.threshold.attributes
+            return [Marginal(attributes, self.cells(attributes).astype(np.int32), fractions)]
         matching = [self.matching(found.threshold, int(cell)) for cell in found.cells]
         return [
             Single(rows, np.array([1 - fraction, fraction]))
@@ -128,6 +129,7 @@ class Constraint(ABC):
 class Marginal(Constraint):
     """Parts are the cells of a marginal; `part` has the cell of each row."""
 
+    attributes: Attributes
     part: NDArray[np.int32]
     measured: Floats
 

@@ -33,6 +33,19 @@ class Target:
     sigma: float
 
 
+def merged(measurements: Sequence[Measurement]) -> dict[Attributes, tuple[NDArray[np.float64], float]]:
+    """Noisy counts and their deviation by whole marginal: where one was measured again, the mean, weighed by precision.
+
+    The squared loss of the mean is that of all its measurements, up to a constant.
+    """
+    sums: dict[Attributes, tuple[NDArray[np.float64], float]] = {}
+    for found in measurements:
+        precision = 1 / float(found.sigma_squared)
+        before, known = sums.get(found.threshold.attributes, (np.zeros(len(found.counts)), 0.0))
+        sums[found.threshold.attributes] = before + precision * found.counts, known + precision
+    return {names: (weighed / precision, precision**-0.5) for names, (weighed, precision) in sums.items()}
+
+
 def targets(measurements: Sequence[Measurement], *, total: int, seed: int) -> list[Target]:
     """Whole marginals as fractions of `total` rows.
 

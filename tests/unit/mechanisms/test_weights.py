@@ -127,6 +127,18 @@ def test_pep_satisfies_whole_marginals() -> None:
     assert full.sum(axis=0).reshape(-1) * TOTAL == pytest.approx(found[1].counts, abs=1e-3)
 
 
+def test_pep_holds_a_marginal_that_was_measured_again_to_the_mean() -> None:
+    """By precision: the second is a quarter as precise. Projections onto each in turn would end at one of them."""
+    first, again = [100, 200, 50, 250, 300, 100], [150, 150, 100, 200, 350, 50]
+    noisier = Measurement(Threshold(("a", "b")), None, np.array(again), Fraction(4))
+    model = weights._Pep(EVEN, TOTAL, PepSettings(steps=50, tolerance=1e-9))
+    for found in ([whole(("a", "b"), first)], [whole(("a", "b"), first), noisier]):
+        model.fit(found, SILENT)
+    mean = 0.8 * np.array(first) + 0.2 * np.array(again)
+    assert model._weights.reshape(DOMAIN.sizes).sum(axis=2).reshape(-1) * TOTAL == pytest.approx(mean, abs=1e-6)
+    assert model.notes()["steps"] == [1, 1]
+
+
 def test_answers_beyond_zero_and_one_leave_every_row_some_weight() -> None:
     model = weights._Pep(EVEN, TOTAL, PepSettings())
     model.fit([single(("a", "b"), 1, -40), single(("c",), 0, 1100)], SILENT)
