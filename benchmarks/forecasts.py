@@ -1,8 +1,8 @@
 """Plans beside the family: the forecast of every mechanism against what `discreet experiment family` found.
 
-Nothing is run: cells come from the experiment's results.jsonl. They were run in processes of their own, on one core,
-and the time of each is divided by the slowness of its machine, so that only cells count whose machine is known. Cells
-that took less than a second and were forecast to are left out: that is not what a plan is for.
+Nothing is run: cells come from the experiment's results.jsonl. They were run in processes of their own, on one core.
+The time of each is divided by the slowness of its machine, so that only results count whose machine is known, and of
+these cells only those that took more than a second or were forecast to: less is not what a plan is for.
 """
 
 from __future__ import annotations
@@ -35,37 +35,50 @@ Row = dict[str, Any]
 def run(context: Context) -> None:
     """A line for each mechanism: how many cells are within a factor of two, and how far off they are."""
     ratios: dict[str, dict[str, list[tuple[float, str]]]] = {figure: {} for figure in _FIGURES}
-    entries = known()
-    rows = [
-        {**row, "slowness": entry["slowness"], "paced": row["release_seconds"] / entry["slowness"]}
-        for entry in entries
-        for row in record.rows([entry])
-    ]
-    for (dataset,), of_table in grouped(rows, "dataset").items():
+    for (dataset,), of_table in grouped(rows(), "dataset").items():
         table = read_dataset(context.data, dataset)
         for (workload,), of_workload in grouped(of_table, "workload").items():
             asked = parse.workload(workload, table.domain, seed=0)
             for (epsilon,), some in grouped(of_workload, "epsilon").items():
                 for title, cells in beside.named(some).items():
                     told = _forecast(table, asked, epsilon, cells[0])
-                    if mean(cells, "slowness") * max(told["seconds"], mean(cells, "paced")) < _LEAST_SECONDS:
-                        continue
-                    for figure, (foreseen, found) in _FIGURES.items():
-                        ratio = mean(cells, found) / told[foreseen]
-                        where = f"{dataset} {workload} {epsilon:g}"
-                        ratios[figure].setdefault(title, []).append((ratio, where))
-    print("| mechanism | cells |" + "".join(f" {figure} within 2 | found over forecast |" for figure in _FIGURES))
-    print("|---|---|" + "---|---|" * len(_FIGURES))
-    times = ratios["time"]
-    for title in times:
-        print(f"| {title} | {len(times[title])} |" + "".join(f" {_told(by[title])} |" for by in ratios.values()))
+                    for figure, ratio in _ratios(told, cells).items():
+                        ratios[figure].setdefault(title, []).append((ratio, f"{dataset} {workload} {epsilon:g}"))
+    print("| mechanism |" + "".join(f" {figure} within 2 | found over forecast |" for figure in _FIGURES))
+    print("|---|" + "---|---|" * len(_FIGURES))
+    titles = ratios["memory"]
+    for title in titles:
+        print(f"| {title} |" + "".join(f" {_told(by.get(title, []))} |" for by in ratios.values()))
     every = [[one for found in by.values() for one in found] for by in ratios.values()]
-    print(f"| all | {len(every[0])} |" + "".join(f" {_told(found)} |" for found in every))
-    print(f"\nFrom {len(entries):,} results. Times that are off by more than a factor of two, found over forecast:")
-    for title in times:
-        for ratio, where in times[title]:
-            if not _close(ratio):
-                print(f"- {title}, {where}: {ratio:.2f}")
+    print("| all |" + "".join(f" {_told(found)} |" for found in every))
+    print(f"\nFrom {len(rows()):,} results, {len(known()):,} of them of machines whose pace is known. ", end="")
+    print("Time and memory that are off by more than a factor of two, found over forecast:")
+    for figure in ("time", "memory"):
+        for title, found in ratios[figure].items():
+            for ratio, where in found:
+                if not _close(ratio):
+                    print(f"- {figure}, {title}, {where}: {ratio:.2f}")
+
+
+def rows() -> list[Row]:
+    """Results with figures; those that say how slow their machine was have their time at the pace of forecasts."""
+    entries = [entry for entry in record.load(RESULTS) if entry.get("figures")]
+    slow = [entry.get("slowness") for entry in entries]
+    return [
+        row if pace is None else row | {"slowness": pace, "paced": row["release_seconds"] / pace}
+        for row, pace in zip(record.rows(entries), slow, strict=True)
+    ]
+
+
+def _ratios(told: dict[str, float], cells: list[Row]) -> dict[str, float]:
+    """What was found over what was foreseen."""
+    found = {
+        figure: mean(cells, key) / told[foreseen] for figure, (foreseen, key) in _FIGURES.items() if key != "paced"
+    }
+    timed = [cell for cell in cells if "paced" in cell]
+    if timed and mean(timed, "slowness") * max(told["seconds"], mean(timed, "paced")) >= _LEAST_SECONDS:
+        found["time"] = mean(timed, "paced") / told["seconds"]
+    return found
 
 
 def known() -> list[record.Entry]:
@@ -96,7 +109,9 @@ def _close(ratio: float) -> bool:
 
 
 def _told(found: list[tuple[float, str]]) -> str:
-    """How many are close, their geometric mean and range."""
+    """How many are close, of how many, their geometric mean and range."""
     ratios = [ratio for ratio, _ in found]
+    if not ratios:
+        return "0 of 0 |"
     middle = exp(sum(map(log, ratios)) / len(ratios))
-    return f"{sum(map(_close, ratios))} | {middle:.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+    return f"{sum(map(_close, ratios))} of {len(ratios)} | {middle:.2f} ({min(ratios):.2f} to {max(ratios):.2f})"

@@ -66,7 +66,9 @@ def test_a_marginal_in_the_workload_that_is_inside_another_is_in_between() -> No
 
 def test_what_larger_marginals_make_precise_is_not_paid_for_again() -> None:
     assert allotment._worth(DOMAIN, [("sex",)], {("sex", "race"): 3.0}) == pytest.approx(1 / (1 + 1 / 5))
-    assert allotment._worth(DOMAIN, [("sex",)], {("sex", "race"): 1.0, ("age",): 4.0}) == pytest.approx(1 / (1 + 1 / 20))
+    assert allotment._worth(DOMAIN, [("sex",)], {("sex", "race"): 1.0, ("age",): 4.0}) == pytest.approx(
+        1 / (1 + 1 / 20)
+    )
     binary = Domain({f"b{at}": 2 for at in range(16)})
     workload = parse.workload("all:3", binary)
     parts = shares(needed(workload), workload, total=10_000, sigma=50)
