@@ -61,8 +61,8 @@ def shares(
 
     A smaller marginal is known from the larger ones too: a cell of it is the sum of r cells of each that holds it, with
     r times their variance. Where these make it more precise than a measurement of its own would (many of them, few
-    cells), there is no need for one, so both shares of what helps are multiplied by v / (1 + v), v being the variance of
-    such a cell over that of a measured one, averaged over marginals.
+    cells), there is no need for one, so both shares of what helps are multiplied by v / (1 + v), v being the variance
+    of such a cell over that of a measured one, averaged over marginals.
 
     Args:
         wanted: Marginals that are measured, and how much an error on each matters.

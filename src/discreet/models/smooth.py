@@ -33,8 +33,8 @@ STANDS_OUT = 2.5
 """Standard deviations by which a value that is kept differs from what is smoothed."""
 
 MANY, MOST = 20, 2**11
-"""Steps are smoothed along attributes with at least so many values, which are taken to be in order, and at most so many:
-what is passed on is a matrix of values by values."""
+"""Steps are smoothed along attributes with at least so many values, which are taken to be in order, and at most so
+many: what is passed on is a matrix of values by values."""
 
 _WIDTHS = (1, 2, 4, 8, 16)
 """Widths of the smoothing of steps, in values."""
