@@ -44,20 +44,22 @@ _HALFWAY = 1 / 2
 _LEAST = 2.0**-40
 """Least precision of a residual, relative to the largest."""
 
+_LEAST_SHARE = 2.0**-32
+"""Least share of a marginal, relative to the largest: less than weights may be apart, and its noise can be drawn."""
+
 _MOST = 3 / 4
 """Share of the marginals of an order that must fit for them to be measured although the others do not."""
 
 
-def shares(
-    wanted: Mapping[Attributes, float], workload: Workload, *, total: int, sigma: float
-) -> dict[Attributes, float]:
+def shares(domain: Domain, wanted: Mapping[Attributes, float], *, total: int, sigma: float) -> dict[Attributes, float]:
     """How much of the budget each marginal gets; public facts only.
 
-    What is asked for (`asked`) shares the main part of it by weight. The smaller marginals within help: they are not
-    wanted for themselves, but a fit goes by them where the larger ones are noisy. First single attributes. With all of
-    the budget, noise on the d cells of one attribute would leave a total variation of about 0.4 d sigma
-    sqrt(attributes) / n. The mean of that over attributes, A, is weighed against a constant B: minimising A / sqrt(s) +
-    B / sqrt(1 - s) gives the share s of all single attributes that help, A^(2/3) / (A^(2/3) + B^(2/3)).
+    Each marginal gets its part by weight, as far as it matters more than what holds it (`excess`). Of the part of those
+    with several attributes some goes to the smaller ones within: they are not wanted for themselves, but a fit goes by
+    them where the larger ones are noisy. First single attributes. With all of that part, noise on the d cells of one
+    attribute would leave a total variation of about 0.4 d sigma sqrt(attributes) / n. The mean of that over attributes,
+    A, is weighed against a constant B: minimising A / sqrt(s) + B / sqrt(1 - s) gives the share s of all single
+    attributes that help, A^(2/3) / (A^(2/3) + B^(2/3)).
 
     A smaller marginal is known from the larger ones too: a cell of it is the sum of r cells of each that holds it, with
     r times their variance. Where these make it more precise than a measurement of its own would (many of them, few
@@ -65,24 +67,34 @@ def shares(
     of such a cell over that of a measured one, averaged over marginals.
 
     Args:
-        wanted: Marginals that are measured, and how much an error on each matters.
-        workload: What is asked.
+        domain: Public.
+        wanted: Marginals that are measured, with all they contain, and how much an error on each matters.
         total: Rows of the table.
         sigma: Deviation of the noise on a marginal that gets the whole budget, in rows.
     """
-    domain = workload.domain
-    main = asked(wanted)
-    single, between = (
-        {names: weight for names, weight in wanted.items() if names not in main and (len(names) == 1) == alone}
-        for alone in (True, False)
+    beyond, holding = excess(wanted), _holding(wanted)
+    alone, main = (
+        {names: weight for names, weight in beyond.items() if (len(names) == 1) == one} for one in (True, False)
     )
-    share = _single_share(domain, list(single), main, total=total, sigma=sigma) if single else 0.0
+    single, between = (
+        {names: holding[names] for names in wanted if names in holding and (len(names) == 1) == one}
+        for one in (True, False)
+    )
+    part = sum(main.values()) / sum(beyond.values())
+    share = _single_share(domain, list(single), main, total=total, sigma=sigma / sqrt(part)) if single else 0.0
     rest = (1 - share) * _BETWEEN * _worth(domain, list(between), main) if between else 0.0
     sized = {names: weight * domain.project(names).size ** _BY_SIZE for names, weight in single.items()}
-    given: dict[Attributes, float] = {}
-    for part, priced in ((share, sized), (rest, between), (1 - share - rest, main)):
-        given |= {names: part * price / sum(priced.values()) for names, price in priced.items()}
-    return given
+    found: dict[Attributes, float] = {}
+    for portion, priced in (
+        (part * share, sized),
+        (part * rest, between),
+        (part * (1 - share - rest), main),
+        (1 - part, alone),
+    ):
+        for names, price in priced.items():
+            found[names] = found.get(names, 0.0) + portion * price / sum(priced.values())
+    least = max(found.values()) * _LEAST_SHARE
+    return {names: max(share, least) for names, share in found.items()}
 
 
 def _single_share(
@@ -188,7 +200,7 @@ def precisions(domain: Domain, wanted: Mapping[Attributes, float]) -> dict[Attri
     covered = dict.fromkeys(wanted, 0.0)
     sizes = {names: domain.project(names).size for names in wanted}
     power = 1 - _HALFWAY / 2
-    for names, above in asked(wanted).items():
+    for names, above in excess(wanted).items():
         for held in closure([names]):
             covered[held] += (above / max(wanted.values())) ** (1 / power) * sizes[held] / sizes[names]
     found = np.array([covered[names] ** power * sizes[names] ** (1 - power) for names in wanted])
@@ -196,13 +208,20 @@ def precisions(domain: Domain, wanted: Mapping[Attributes, float]) -> dict[Attri
     return {names: float(each) for names, each in zip(wanted, short, strict=True)}
 
 
-def asked(wanted: Mapping[Attributes, float]) -> dict[Attributes, float]:
+def excess(wanted: Mapping[Attributes, float]) -> dict[Attributes, float]:
     """Marginals that matter more than any that holds them, and by how much: others are wanted for what holds them."""
+    holding = _holding(wanted)
+    beyond = {names: weight - holding.get(names, 0.0) for names, weight in wanted.items()}
+    return {names: weight for names, weight in beyond.items() if weight > 0}
+
+
+def _holding(wanted: Mapping[Attributes, float]) -> dict[Attributes, float]:
+    """The largest weight of any marginal that holds another one."""
     holding: dict[Attributes, float] = defaultdict(float)
     for names, weight in wanted.items():
         for held in combinations(names, len(names) - 1):
             holding[held] = max(weight, holding[held])
-    return {names: weight - holding[names] for names, weight in wanted.items() if weight > holding[names]}
+    return {names: weight for names, weight in holding.items() if names}
 
 
 def _telling(domain: Domain, wanted: Mapping[Attributes, float]) -> dict[Attributes, float]:

@@ -3,8 +3,8 @@
 What is asked for is measured whole, all of it, and so are all smaller marginals that it contains. Nothing is selected:
 selection was tried and does not pay (docs/auto.md). Single attributes come first in importance, since at small budgets
 nearly all of the error in a table of three attributes is error in those; how much they get follows from public facts
-alone (`shares`). Most of the rest, 93 % or more, goes to the largest marginals, which say where the heavy cells are,
-and what is left to those in between, as far as the largest ones do not make them precise already.
+alone (`shares`). Most of the rest, 93 % or more, goes to what is asked for, by weight: that says where the heavy cells
+are. What is left goes to those in between, as far as larger ones do not make them precise already.
 
 Where attributes have few values, plain noise on overlapping marginals pays over and over for what they share: 105 of
 the 560 marginals of three out of 16 binary attributes tell of each single one, and what only the marginal itself knows
@@ -158,7 +158,7 @@ def _marginals(
     curator: Curator, job: Job, wanted: Mapping[Attributes, float], constants: FitSettings
 ) -> tuple[list[Measurement], _Known]:
     """Every marginal with noise of its own."""
-    parts = shares(wanted, job.workload, total=curator.total, sigma=curator.neighbours.marginal_deviation(job.rho))
+    parts = shares(curator.domain, wanted, total=curator.total, sigma=curator.neighbours.marginal_deviation(job.rho))
     measured = curator.measure(list(parts), rho=job.rho, weights=list(parts.values()), label=EVERYTHING)
     every = targets(measured, total=curator.total, seed=job.seed)
     found = [smooth.calm(target, constants.shifts) if len(target.attributes) == 1 else target for target in every]

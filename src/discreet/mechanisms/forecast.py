@@ -54,6 +54,9 @@ _FLOP, _TOUCH, _BIT = 2e-11, 4.4e-9, 5.6e-9
 _COMPILING, _WIDTH = 4.5, 0.7
 """Seconds to compile a fit, and more for each width of tiles."""
 
+_KERNEL = 88
+"""Bytes for each pair of values while a matrix that smooths steps is made."""
+
 _SCORE, _WEIGHT, _SORT = 4e-11, 4e-9, 8e-8
 """Seconds to answer a query from a relaxed row, a marginal from a weight, and a marginal from an ordinary row."""
 
@@ -190,18 +193,23 @@ def weighed(facts: Facts, name: str) -> Cost:
     needed = facts.workload.marginals
     scoring = len(needed) * (1.2 * _MARGINAL + (_SORT if facts.public else _WEIGHT) * support)
     moved = settings.passes if isinstance(settings, MwemSettings) else settings.steps
-    held = settings.rounds * settings.per_round
-    cells = held
-    moving = settings.rounds * 1e-4 * max(1, moved)  # single queries touch few rows
+    cells = held = settings.rounds * settings.per_round
     if settings.whole:
         cells = settings.rounds * cells_at(facts.workload, facts.workload.widest, settings.per_round)
-        moving = settings.rounds * max(1, moved) * held / 2 * _WEIGHT * support
+    touched = support * (1.0 if settings.whole else _matching(facts.workload))  # rows that a measurement speaks of
+    moving = settings.rounds * max(1, moved) * (1e-4 + held / 2 * _WEIGHT * touched)
     return Cost(
         cells,
-        BASE + BYTES_EACH * support + _counts(facts, needed) + (4 * support * held if settings.whole else 0),
+        BASE + BYTES_EACH * support + _counts(facts, needed) + (4 if settings.whole else 8) * touched * held,
         _counting(facts, needed) + settings.rounds * scoring + moving + _certifying(facts, scoring),
         _beside_auto(facts, "pep" if name == "mwem" and moved else name),  # past measurements make it as good
     )
+
+
+def _matching(workload: Workload) -> float:
+    """Share of all combinations of values that match a query, on average over thresholds."""
+    domain = workload.domain
+    return sum(threshold.met(domain) / threshold.cells(domain) for threshold in workload) / len(workload)
 
 
 def programmed(facts: Facts, name: str) -> Cost:
@@ -317,13 +325,19 @@ def _fitted(facts: Facts, marginals: list[Attributes], steps: float, constants: 
     share = min(1.0, max(constants.batch_share, constants.batch_cells / fitted))
     looks = steps / 8 if steps <= 128 else 16 + 16 * log(steps / 128)
     widths = len(tiles.widths_of(domain, {max(names, key=domain.size_of) for names in marginals}))
-    smoothed = sum(size**2 for size in domain.sizes if constants.smooth and smooth.MANY <= size <= smooth.MOST)
-    multiplied = 2 * rows * (fitted * (3 * share * steps + looks) + smoothed * steps)
+    kernels = [prod(shape) ** 2 for shape in shapes if constants.smooth and len(shape) == 1 and _smoothed(*shape)]
+    multiplied = 2 * rows * (fitted * (3 * share * steps + looks) + sum(kernels) * steps)
     gathered = lines * rows * (share * steps + looks)
     seconds = _FLOP * multiplied + _TOUCH * gathered + _BIT * domain.bits * rows * steps
     return Cost(
         cells,
-        COMPILED + 22e6 * widths + 38 * cells + 4 * domain.bits * rows * (12 + looks) + _counts(facts, marginals),
+        COMPILED
+        + 22e6 * widths
+        + 38 * cells
+        + 4 * domain.bits * rows * (12 + looks)
+        + 4 * sum(kernels)
+        + _KERNEL * max(kernels, default=0)
+        + _counts(facts, marginals),
         _counting(facts, marginals)
         + _PACK * cells
         + _COMPILING
@@ -332,6 +346,11 @@ def _fitted(facts: Facts, marginals: list[Attributes], steps: float, constants: 
         + _certifying(facts, _scoring_relaxed(facts)),
         error,
     )
+
+
+def _smoothed(size: int) -> bool:
+    """Whether steps along an attribute with so many values may be smoothed, if an order is found in them."""
+    return smooth.MANY <= size <= smooth.MOST
 
 
 def _steps(facts: Facts, precision: float) -> float:
@@ -376,7 +395,10 @@ def _beside_auto(facts: Facts, name: str) -> float:
 def _noise_of_auto(
     workload: Workload, rows: int, neighbours: Neighbours, rho: Fraction, settings: auto.Settings
 ) -> float:
-    """Deviation of the noise on the least precise of what `auto` is asked for, as a fraction of the rows."""
+    """Deviation of the noise on the least precise of what `auto` is asked for, as a fraction of the rows.
+
+    Of residuals, on the widest marginals that are put together from them.
+    """
     facts = Facts(workload, rows, neighbours, rho, settings)
     wanted = allotment.needed(workload, facts.settings.order)
     if _by_residuals(facts, wanted):
@@ -384,8 +406,8 @@ def _noise_of_auto(
         widest = [names for names in given if len(names) == max(map(len, given))]
         each = residual.variances(given, widest, domain=workload.domain, neighbours=neighbours, rho=rho)
         return sqrt(max(each.values())) / rows
-    parts = allotment.shares(wanted, workload, total=rows, sigma=facts.deviation)
-    least = min(parts[names] for names in allotment.asked(wanted))
+    parts = allotment.shares(workload.domain, wanted, total=rows, sigma=facts.deviation)
+    least = min(parts[names] for names in allotment.excess(wanted))
     return facts.deviation / sqrt(least) / rows
 
 

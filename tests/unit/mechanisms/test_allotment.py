@@ -21,7 +21,7 @@ def asked(text: str) -> Workload:
 
 def given(text: str, sigma: float, total: int = 10_000) -> dict[tuple[str, ...], float]:
     workload = asked(text)
-    return shares(needed(workload), workload, total=total, sigma=sigma)
+    return shares(DOMAIN, needed(workload), total=total, sigma=sigma)
 
 
 def by_order(parts: dict[tuple[str, ...], float]) -> list[float]:
@@ -71,45 +71,64 @@ def test_what_larger_marginals_make_precise_is_not_paid_for_again() -> None:
     )
     binary = Domain({f"b{at}": 2 for at in range(16)})
     workload = parse.workload("all:3", binary)
-    parts = shares(needed(workload), workload, total=10_000, sigma=50)
+    parts = shares(binary, needed(workload), total=10_000, sigma=50)
     single, between, _ = by_order(parts)
     assert single < 0.01
     assert between < 0.06
     assert sum(parts.values()) == pytest.approx(1)
 
 
-def test_single_attributes_alone_get_everything() -> None:
-    assert sum(given("all:1", sigma=50).values()) == pytest.approx(1)
-    assert len(given("all:1", sigma=50)) == 4
+def test_single_attributes_alone_share_everything_evenly() -> None:
+    assert given("all:1", sigma=50) == pytest.approx(dict.fromkeys([(name,) for name in DOMAIN], 0.25))
 
 
 def test_weights_of_the_workload_count() -> None:
     workload = parse.workload(
         {"thresholds": [{"attributes": ["age", "sex"], "weight": 3}, {"attributes": ["race", "income"]}]}, DOMAIN
     )
-    parts = shares(needed(workload), workload, total=10_000, sigma=50)
+    parts = shares(DOMAIN, needed(workload), total=10_000, sigma=50)
     assert parts["age", "sex"] == pytest.approx(3 * parts["race", "income"])
 
 
-def weighted(weights: dict[str, float]) -> dict[tuple[str, ...], float]:
+def weighted(weights: dict[str, float], sigma: float = 10) -> dict[tuple[str, ...], float]:
     thresholds = [{"attributes": names.split(), "weight": weight} for names, weight in weights.items()]
     workload = parse.workload({"thresholds": thresholds}, DOMAIN)
-    return shares(needed(workload), workload, total=10_000, sigma=10)
+    return shares(DOMAIN, needed(workload), total=10_000, sigma=sigma)
 
 
-def test_an_attribute_that_is_asked_for_alone_gets_as_much_as_what_else_is_asked() -> None:
-    parts = weighted({"age": 1, "sex race income": 1})
-    assert parts["age",] == pytest.approx(parts["sex", "race", "income"])
-    assert parts["age",] > 0.4
+@pytest.mark.parametrize("weight", [0.001, 1, 1000])
+@pytest.mark.parametrize("sigma", [1, 1000])
+def test_what_is_asked_for_gets_its_part_by_weight_and_pays_for_what_helps_it(weight: float, sigma: float) -> None:
+    parts = weighted({"age": weight, "sex race income": 1}, sigma)
     assert sum(parts.values()) == pytest.approx(1)
+    assert parts["age",] == pytest.approx(weight / (1 + weight))
+    assert min(parts["sex",], parts["race",], parts["income",]) > 0.001 * (1 - parts["age",]), (
+        "the fit starts from them"
+    )
 
 
-def test_weights_count_between_orders() -> None:
-    parts = weighted({"age": 1000, "sex race income": 1})
-    assert parts["age",] == pytest.approx(1000 * parts["sex", "race", "income"])
-    assert min(parts["sex",], parts["race",], parts["income",]) > 0.01, "the fit starts from them"
+def test_what_helps_a_small_part_is_shared_as_if_that_were_all_of_the_budget() -> None:
+    beside, on_its_own = weighted({"age": 3, "sex race income": 1}, 10), weighted({"sex race income": 1}, 20)
+    for names, share in on_its_own.items():
+        assert beside[names] == pytest.approx(share / 4)
+
+
+def test_a_smaller_marginal_gets_the_more_the_more_it_matters() -> None:
+    """Also where it matters hardly more than what holds it, which pays for it as far as it matters as much."""
+    for smaller, larger in (("age", "age sex"), ("sex race", "sex race income")):
+        given = [
+            weighted({smaller: w, larger: 1})[tuple(smaller.split())] for w in (0.1, 1, 1 + 2**-52, 1.01, 1.1, 2, 9)
+        ]
+        assert given == sorted(given)
+        assert given[0] == given[1] == pytest.approx(given[2])
+        assert given[2] < given[3] < 0.5 < given[-1]
     within = weighted({"sex race": 1000, "sex race income": 1})
-    assert within["sex", "race"] == pytest.approx(999 * within["sex", "race", "income"])
+    assert within["sex", "race"] > 999 * within["sex", "race", "income"]
+
+
+def test_no_share_is_too_small_for_its_noise_to_be_drawn() -> None:
+    parts = weighted({"age": 1e9, "sex race": 1, "sex race income": 1}, sigma=2**24)
+    assert max(parts.values()) / min(parts.values()) <= 2**32
 
 
 def test_single_attributes_that_are_all_asked_for_share_by_weight() -> None:
