@@ -83,12 +83,31 @@ def test_a_report_is_made_from_results_alone(results: Path, capsys: pytest.Captu
     said = capsys.readouterr().out
     assert "## Finding 4, adult: confirmed" in said
     assert "over no drift: 3 (3 to 3, 3 pairs)" in said
+    assert "- **The paper:** " in said
     assert "NOT private" in said
     assert {path.name for path in results.glob("*.svg")} == {
         "adult-error.svg",
         "adult-features.svg",
         "adult-variation.svg",
     }
+
+
+def test_every_table_that_is_printed_has_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    figures = {"max_error": 0.1, "mean_error": 0.01, "rmse": 0.02, "mean_tvd": 0.2, "release_seconds": 1.0, "peak": 1e9}
+    common = {"experiment": "family", "grid": "quick", "seeds": 1, "commit": "abc", "versions": {}, "cores": 2}
+    lines = [
+        common
+        | {"machine": "m", "dataset": dataset, "setting": setting, "seed": seed, "figures": figures, "seconds": 1.0}
+        for dataset in ("adult-reduced", "nltcs")
+        for seed, setting in ((800, {"mechanism": "auto"}), (100, {"mechanism": "rap"}))
+        for setting in [{"epsilon": 1.0, "workload": "all:3", **setting}]
+    ]
+    (tmp_path / record.RESULTS).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert main(["experiment", "family", "--out", str(tmp_path), "--report-only"]) == 0
+    said = capsys.readouterr().out
+    names = ["## `auto` over the best other", "## adult-reduced, all:3", "## nltcs, all:3", "## Finding 1"]
+    assert [said.index(name) for name in names] == sorted(said.index(name) for name in names)
+    assert "Why numbers differ" not in said
 
 
 @pytest.mark.parametrize(

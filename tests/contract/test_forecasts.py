@@ -47,7 +47,7 @@ def test_more_cells_take_more(name: str) -> None:
     little, much = forecast(name, SMALL), forecast(name, LARGE)
     assert much.cells >= little.cells
     assert much.bytes >= little.bytes
-    if name not in ("aim", "pmw-pub", "pep-pub"):  # noise drowns what is to be found; few of the same rows match a query
+    if name not in ("aim", "pmw-pub", "pep-pub"):  # noise drowns what is to be found; fewer public rows match a query
         assert much.seconds >= little.seconds
     if name in RISING:
         assert much.bytes > little.bytes

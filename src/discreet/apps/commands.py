@@ -238,9 +238,11 @@ def experiment(arguments: Namespace) -> None:
             progress=console,
         )
         console.close()
-    text = (folder / "claim.md").read_text(encoding="utf-8")
-    print("\n".join(line for line in text.splitlines() if line.startswith(("## Finding", "- **Here", "|"))))
-    print(f"Wrote {folder / 'claim.md'} and its pictures. These are errors against the truth: NOT private.")
+    text, _, _ = (folder / "claim.md").read_text(encoding="utf-8").partition("\n## Why numbers differ")
+    for line in text.splitlines():
+        if line.startswith(("## ", "- **", "|")) and not line.startswith("- **Verdict"):  # which the heading says
+            print(f"\n{line}" if line.startswith("## ") else line)
+    print(f"\nWrote {folder / 'claim.md'} and its pictures. These are errors against the truth: NOT private.")
 
 
 def interrupted(arguments: Namespace) -> str:

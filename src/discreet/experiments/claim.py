@@ -122,9 +122,9 @@ def judged(
     if found is None:
         return Finding(
             paper,
-            f"{what}: not run.",
+            f"{what}: nothing to compare.",
             UNDECIDED,
-            "There is no pair of cells to compare: one of the two was not run, or refused the table.",
+            "There is no pair of cells to compare: one of the two was not run, was refused, or did not end in time.",
             whose,
         )
     verdict = found.verdict(below=below, above=above)

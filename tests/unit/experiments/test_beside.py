@@ -49,6 +49,15 @@ def test_it_is_counted_against_all_and_against_what_others_published() -> None:
     told = family.EXPERIMENT.tables(rows, [])["`auto` over the best other"].splitlines()
     assert "| of all mechanisms | 3 of 6 | 1 of 2 | 1 of 2 | 1 of 2 | 1 of 2 | 2.00 |" in told
     assert "| but for `rap` | 3 of 3 | 1 of 1 | 1 of 1 | 1 of 1 | 1 of 1 | 0.50 |" in told
+    stands = family.EXPERIMENT.findings(rows)[-1].ours
+    assert "All three at once: in 1 of 2 (tables, workloads and epsilons); but for `rap`, in 1 of 1." in stands
+    between = [row("auto", 0.2, epsilon=0.5), row("rap", 0.1, epsilon=0.5)]
+    told = family.EXPERIMENT.tables([*rows, *between], [])["`auto` over the best other"].splitlines()
+    assert "| of all mechanisms | 3 of 9 | 1 of 3 | 1 of 3 | 1 of 3 | 1 of 3 | 2.00 |" in told
+    slow = (
+        "| of all, at epsilon 0.1 and 1, where slow ones ran too | 3 of 6 | 1 of 2 | 1 of 2 | 1 of 2 | 1 of 2 | 2.00 |"
+    )
+    assert slow in told
     alone = [one for one in rows if one["mechanism"] != "gem"]
     assert "but for `rap`" not in family.EXPERIMENT.tables(alone, [])["`auto` over the best other"]
 
@@ -107,4 +116,4 @@ def test_what_was_not_run_asks_for_no_more_seeds() -> None:
     rows = [row("auto", 0.1, 100)]
     (pep,) = [finding for finding in claim.findings(family.EXPERIMENT, rows) if finding.paper == "PEP beats MWEM."]
     assert pep.verdict == UNDECIDED
-    assert "one of the two was not run, or refused the table" in pep.why
+    assert "one of the two was not run, was refused, or did not end in time" in pep.why

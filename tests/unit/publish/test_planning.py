@@ -160,7 +160,8 @@ def test_smoothing_steps_takes_time_and_memory_where_measured_attributes_have_ma
 @pytest.mark.parametrize("mechanism", ["pep", "mwem"])
 def test_queries_that_match_many_rows_take_memory_and_time(mechanism: str) -> None:
     """8 bytes for each matching combination of values and query: those of pairs match a quarter, of six a 64th."""
-    schema = Schema.load({"attributes": [{"name": f"b{at}", "type": "integer", "min": 0, "max": 1} for at in range(22)]})
+    listed = [{"name": f"b{at}", "type": "integer", "min": 0, "max": 1} for at in range(22)]
+    schema = Schema.load({"attributes": listed})
 
     def of(workload: str) -> Forecast:
         settings = {"rounds": 8} | ({"passes": 20} if mechanism == "mwem" else {})
