@@ -73,3 +73,22 @@ def test_a_private_number_of_rows_must_be_guessed(folder: Path, capsys: pytest.C
     assert "* auto" in capsys.readouterr().out
     assert main(PLAN) == 2
     assert "people.csv" in capsys.readouterr().err
+
+
+def test_what_a_release_may_be_told_a_plan_may_be_told_too(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "past.json").write_text('["age=20-39, sex=Male", "sex, income"]')
+    learned = [*PLAN[:4], "--history", "past.json", "--augment", "1", "--epsilon", "1", "--json"]
+    tight, loose = (
+        {one["mechanism"]: one for one in told}
+        for conversion in ("tight", "closed-form")
+        for told in [(main([*learned, "--conversion", conversion]), json.loads(capsys.readouterr().out))[1]]
+    )
+    assert tight["gaussian"]["cells"] == loose["gaussian"]["cells"] > 20
+    assert tight["gaussian"]["largest_error"] < loose["gaussian"]["largest_error"]
+    rounds = ["--mechanism", "rap-paper", "--rounds", "3", "--per-round", "2", "--rows", "40", "--json"]
+    assert main([*PLAN, *rounds]) == 0
+    (told,) = json.loads(capsys.readouterr().out)
+    assert told["cells"] == 6
+    with pytest.raises(SystemExit):
+        main([*PLAN, "--history", "past.json"])
+    assert "not allowed with" in capsys.readouterr().err

@@ -151,7 +151,7 @@ def _plan(commands: Commands[_Parser]) -> None:
     )
     parser.add_argument("data", metavar="DATA", help=f"{_DATA}: private; only its rows are counted")
     parser.add_argument("--schema", required=True, metavar="S", help="public description of the table (JSON)")
-    parser.add_argument("--workload", required=True, metavar="W", help="which queries matter, as for release")
+    _asked(parser)
     parser.add_argument("--epsilon", required=True, type=float, metavar="E", help="privacy loss that may be spent")
     parser.add_argument("--delta", type=float, metavar="D", help="default: 1/n^2; required under add-remove")
     parser.add_argument(
@@ -163,12 +163,12 @@ def _plan(commands: Commands[_Parser]) -> None:
     parser.add_argument(
         "--mechanism", action="append", default=[], metavar="NAME", help="only this one (again for more; default: all)"
     )
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="key=value", help="further settings of the mechanism"
-    )
+    _settings(parser)
     parser.add_argument("--public", metavar="FILE", help="public table of the same schema, if there is one")
     _protection(parser)
-    parser.add_argument("--workload-seed", type=int, default=0, metavar="N", help="for random:k:m (%(default)s)")
+    parser.add_argument(
+        "--workload-seed", type=int, default=0, metavar="N", help="for random:k:m and --augment (%(default)s)"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     _table(parser)
 
@@ -177,20 +177,7 @@ def _release(commands: Commands[_Parser]) -> None:
     parser = _add(commands, "release", "answer a workload and publish synthetic rows", "release", examples.RELEASE)
     parser.add_argument("data", metavar="DATA", help=f"{_DATA}: private")
     parser.add_argument("--schema", required=True, metavar="S", help="public description of the table (JSON)")
-    asked = parser.add_mutually_exclusive_group(required=True)
-    asked.add_argument("--workload", metavar="W", help="which queries matter; see below")
-    asked.add_argument(
-        "--history",
-        metavar="FILE",
-        help="past queries (JSON) to learn them from; public, so it must not depend on the data",
-    )
-    parser.add_argument(
-        "--augment",
-        type=int,
-        default=0,
-        metavar="N",
-        help="with --history: add N random thresholds of the same kinds (%(default)s)",
-    )
+    _asked(parser)
     parser.add_argument("--epsilon", required=True, type=float, metavar="E", help="privacy loss to spend")
     parser.add_argument("--delta", type=float, metavar="D", help="default: 1/n^2; required under add-remove")
     parser.add_argument("--out", required=True, metavar="DIR", help="folder to write; must not hold anything")
@@ -208,15 +195,9 @@ def _release(commands: Commands[_Parser]) -> None:
         metavar="FILE",
         help="public table of the same schema to start from, for pmw-pub, pep-pub and gem-pub",
     )
-    how.add_argument("--rounds", type=int, metavar="T", help="rounds of select, measure, fit")
-    how.add_argument("--per-round", type=int, metavar="K", help="queries selected in each round")
-    how.add_argument("--rows", type=int, metavar="N'", help="relaxed rows of the model (1000)")
-    how.add_argument(
-        "--set", action="append", default=[], metavar="key=value", help="further settings of the mechanism"
-    )
+    _settings(how)
     how.add_argument("--oversample", type=int, metavar="S", help="synthetic rows drawn from each relaxed row")
     privacy = _protection(parser)
-    privacy.add_argument("--conversion", metavar="C", help="tight or closed-form; default: the mechanism's own")
     privacy.add_argument("--ledger", metavar="FILE", help="shared by all releases of one table; budgets add up")
     privacy.add_argument(
         "--ledger-epsilon",
@@ -316,6 +297,32 @@ def _experiment(commands: Commands[_Parser]) -> None:
     )
 
 
+def _asked(parser: argparse.ArgumentParser) -> None:
+    asked = parser.add_mutually_exclusive_group(required=True)
+    asked.add_argument("--workload", metavar="W", help="which queries matter; see below")
+    asked.add_argument(
+        "--history",
+        metavar="FILE",
+        help="past queries (JSON) to learn them from; public, so it must not depend on the data",
+    )
+    parser.add_argument(
+        "--augment",
+        type=int,
+        default=0,
+        metavar="N",
+        help="with --history: add N random thresholds of the same kinds (%(default)s)",
+    )
+
+
+def _settings(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    parser.add_argument("--rounds", type=int, metavar="T", help="rounds of select, measure, fit")
+    parser.add_argument("--per-round", type=int, metavar="K", help="queries selected in each round")
+    parser.add_argument("--rows", type=int, metavar="N'", help="relaxed rows of the model (1000)")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="key=value", help="further settings of the mechanism"
+    )
+
+
 def _protection(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     privacy = parser.add_argument_group("privacy")
     privacy.add_argument("--neighbours", default="replace-one", metavar="R", help="replace-one (default) or add-remove")
@@ -333,6 +340,7 @@ def _protection(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         metavar="SHARE",
         help="share of the budget that measures the largest error; 0 to skip (%(default)s)",
     )
+    privacy.add_argument("--conversion", metavar="C", help="tight or closed-form; default: the mechanism's own")
     return privacy
 
 

@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+_ASKED = """\
+workloads:
+  all:3          every set of three attributes      all:3@1     at least 1 of 3 must match
+  random:3:64    64 of them, by --workload-seed     all:1+all:2 both
+  "age, sex; 2 of (age, sex, race)"                 file.json   {"thresholds": [{"attributes": [...]}, ...]}
+
+histories (past queries):
+  ["age=39, sex=Male", "2 of (age, sex, race)", {"attributes": ["age", "sex"], "r": 1, "count": 12}, ...]
+"""
+
 WHOLE = """\
 examples:
   discreet demo
@@ -12,16 +22,22 @@ examples:
   discreet evaluate release --data people.csv
 """
 
-PLAN = """\
+PLAN = (
+    """\
 examples:
   discreet plan people.csv --schema schema.json --workload all:3 --epsilon 1
   discreet plan people.csv --schema schema.json --workload random:3:64 --epsilon 0.1 --mechanism auto \\
            --mechanism gaussian
   discreet plan people.csv --schema schema.json --workload all:3 --epsilon 1 --neighbours add-remove --delta 1e-9 \\
            --people 50000                                        (a guess: the table is not read)
-"""
+  discreet plan people.csv --schema schema.json --history past.json --augment 64 --epsilon 1
 
-RELEASE = """\
+"""
+    + _ASKED
+)
+
+RELEASE = (
+    """\
 examples:
   discreet release people.csv --schema schema.json --workload all:3 --epsilon 1 --out release
   discreet release people.parquet --schema schema.json --workload random:3:64 --epsilon 0.1 \\
@@ -35,14 +51,9 @@ examples:
   discreet release large.parquet --memory 2GB --scratch /big/disk --schema schema.json --workload all:5 \\
            --epsilon 1 --out release-6
 
-workloads:
-  all:3          every set of three attributes      all:3@1     at least 1 of 3 must match
-  random:3:64    64 of them, by --workload-seed     all:1+all:2 both
-  "age, sex; 2 of (age, sex, race)"                 file.json   {"thresholds": [{"attributes": [...]}, ...]}
-
-histories (past queries):
-  ["age=39, sex=Male", "2 of (age, sex, race)", {"attributes": ["age", "sex"], "r": 1, "count": 12}, ...]
 """
+    + _ASKED
+)
 
 EVALUATE = """\
 examples:

@@ -13,9 +13,9 @@ from discreet.data.schema import Schema
 from discreet.data.table import Table, read
 from discreet.mechanisms.catalogue import catalogue
 from discreet.privacy.neighbours import Neighbours
+from discreet.publish.make import requested
 from discreet.publish.planning import Forecast
 from discreet.publish.planning import plan as forecasts
-from discreet.queries import parse
 
 _NOTE = """\
 Memory and time are approximate; time is for one core of this machine, without reading and writing.
@@ -26,18 +26,22 @@ def plan(arguments: Namespace) -> None:
     """Print what to expect of each mechanism."""
     require_another(arguments)
     schema = Schema.load(arguments.schema)
-    asked = parse.workload(arguments.workload, schema.domain, seed=arguments.workload_seed)
+    asked, _ = requested(
+        schema.domain, arguments.workload, arguments.history, arguments.augment, arguments.workload_seed
+    )
+    named = {name: getattr(arguments, name) for name in ("rounds", "per_round", "rows")}
     told = forecasts(
         _source(arguments, schema),
         asked,
         epsilon=arguments.epsilon,
         delta=arguments.delta,
         mechanisms=arguments.mechanism,
-        settings=dict(map(setting, arguments.set)),
+        settings=dict(map(setting, arguments.set)) | {name: each for name, each in named.items() if each is not None},
         public=None if arguments.public is None else read(arguments.public, schema=schema, part=True),
         neighbours=arguments.neighbours,
         rows_per_person=arguments.rows_per_person,
         certificate=arguments.certificate,
+        conversion=arguments.conversion,
         people=arguments.people,
     )
     if arguments.json:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from discreet import _check
-from discreet.errors import BadSetting
+from discreet.errors import BadSetting, DiscreetError
 from discreet.mechanisms import direct, oracles, residual, weights
 from discreet.mechanisms.adaptive import Outcome
 from discreet.mechanisms.facts import Cost, Facts
@@ -69,6 +69,19 @@ def find(name: str) -> Mechanism:
     """The mechanism of this name."""
     _check.one_of("mechanism", name, catalogue())
     return catalogue()[name]
+
+
+def taking(workload: Workload) -> list[str]:
+    """Mechanisms that take a workload with their own defaults, and without a public table."""
+
+    def takes(mechanism: Mechanism) -> bool:
+        try:
+            mechanism.check(workload, mechanism.settings())
+        except DiscreetError:
+            return False
+        return mechanism.public == "no"
+
+    return [name for name, mechanism in catalogue().items() if takes(mechanism)]
 
 
 def catalogue() -> dict[str, Mechanism]:

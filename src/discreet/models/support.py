@@ -168,5 +168,5 @@ def require_small(domain: Domain, mechanism: str) -> None:
         raise BadWorkload(
             f"{mechanism} weighs every combination of values, and the domain has {domain.size:.3g} of them: about "
             f"{domain.size * BYTES_EACH / 1e9:.3g} GB, where at most {MOST_ROWS:,} combinations are taken. Leave out "
-            "attributes, use coarser bins, or choose --mechanism auto or gaussian, which do not grow with the domain."
+            "attributes, use coarser bins, or choose a mechanism that does not grow with the domain."
         )

@@ -59,5 +59,5 @@ def require_cells(cells: int) -> None:
         raise BadWorkload(
             f"Marginals with {cells:,} cells would be measured together; at most {MOST_CELLS:,} can be measured whole. "
             "Ask for fewer or smaller ones, use coarser bins, select fewer at a time where a mechanism selects "
-            "(--rounds with a smaller --per-round), or use --mechanism auto or gaussian, which take larger ones."
+            "(--rounds with a smaller --per-round), or use a mechanism that covers larger ones."
         )

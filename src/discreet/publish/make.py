@@ -15,7 +15,7 @@ from discreet import _check
 from discreet.data.domain import Domain
 from discreet.data.schema import Schema
 from discreet.data.table import Table
-from discreet.errors import BadData, BadSetting, DiscreetError
+from discreet.errors import BadData, BadSetting, BadWorkload, DiscreetError
 from discreet.mechanisms import catalogue
 from discreet.mechanisms.catalogue import Mechanism
 from discreet.mechanisms.job import Job
@@ -266,7 +266,11 @@ def _check_plan(
         raise BadSetting("The public table is the private one, whose rows would be published; give another.")
     starting.check(mechanism, public, table.domain)
     settings = mechanism.settings_from(wanted)
-    mechanism.check(workload, settings)
+    try:
+        mechanism.check(workload, settings)
+    except BadWorkload as error:
+        others = [name for name in catalogue.taking(workload) if name != mechanism.name]
+        raise BadWorkload(f"{error} With their defaults these take it: {', '.join(others)}.") from None
     share = Fraction(str(certificate))
     rho, *_ = split(guarantee.rho, share, guarantee.neighbours)
     mechanism.drawable(workload, settings, rho, guarantee.neighbours)

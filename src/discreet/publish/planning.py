@@ -20,8 +20,8 @@ from discreet.mechanisms.catalogue import Mechanism
 from discreet.mechanisms.facts import Facts
 from discreet.privacy.neighbours import Neighbours
 from discreet.publish import starting
-from discreet.publish.make import guaranteed, split
-from discreet.queries import parse
+from discreet.publish.make import guaranteed, requested, split
+from discreet.queries.history import HistoryLike
 from discreet.queries.parse import WorkloadLike
 from discreet.queries.workload import Workload
 
@@ -50,10 +50,12 @@ class Forecast:
 
 def plan(
     table: Table | Schema,
-    workload: WorkloadLike,
+    workload: WorkloadLike | None = None,
     *,
     epsilon: float,
     delta: float | None = None,
+    history: HistoryLike | None = None,
+    augment: int = 0,
     mechanisms: Sequence[str] = (),
     settings: Mapping[str, object] | None = None,
     public: Table | None = None,
@@ -61,6 +63,7 @@ def plan(
     neighbours: str = "replace-one",
     rows_per_person: int = 1,
     certificate: float = 0.05,
+    conversion: str | None = None,
     people: int | None = None,
     slowness: float | None = None,
 ) -> list[Forecast]:
@@ -69,16 +72,19 @@ def plan(
     Args:
         table: Private; or its schema alone, if `people` is given.
         workload: As for `discreet.release`.
-        epsilon: As for `discreet.release`, and so are `delta`, `neighbours`, `rows_per_person`, `certificate` and
-            `workload_seed`.
+        epsilon: As for `discreet.release`, and so are `delta`, `history`, `augment`, `neighbours`, `rows_per_person`,
+            `certificate`, `conversion` and `workload_seed`.
         delta: Defaults to 1/n^2 under replace-one; must be given under add-remove.
+        history: Past queries, instead of a workload.
+        augment: Thresholds added to those of a history.
         mechanisms: Which ones; all by default.
         settings: Of all of them; one that lacks such a setting is refused.
         public: A public table of the same schema, if there is one.
-        workload_seed: For `random:k:m` workloads.
+        workload_seed: For `random:k:m` workloads and `augment`.
         neighbours: replace-one or add-remove.
         rows_per_person: Most rows that one person has in the table.
         certificate: Share of the budget that measures the largest error; 0 to skip.
+        conversion: tight or closed-form; each mechanism's own by default.
         people: Number of rows to plan for, a guess. It must be given under add-remove, where the number is private;
             the table is then not read at all.
         slowness: How slow the machine is that is planned for, as results of experiments say; this one by default.
@@ -89,22 +95,24 @@ def plan(
     relation = Neighbours(neighbours, rows_per_person)
     _check.fraction("certificate", certificate)
     chosen = [catalogue.find(name) for name in mechanisms or catalogue.catalogue()]
-    asked = parse.workload(workload, table.domain, seed=workload_seed)
+    asked, _ = requested(table.domain, workload, history, augment, workload_seed)
     rows = _rows(table, relation, people)
     promised = {
-        conversion: guaranteed(
+        each: guaranteed(
             rows if relation.total_is_public else None,
             epsilon=epsilon,
             delta=delta,
-            conversion=conversion,
+            conversion=each,
             neighbours=relation,
         )
-        for conversion in {mechanism.conversion for mechanism in chosen}
+        for each in {conversion or mechanism.conversion for mechanism in chosen}
     }
     slowness = machine.slowness() if slowness is None else slowness
     made = []
     for mechanism in chosen:
-        rho, certified, _ = split(promised[mechanism.conversion].rho, Fraction(str(certificate)), relation)
+        rho, certified, _ = split(
+            promised[conversion or mechanism.conversion].rho, Fraction(str(certificate)), relation
+        )
         try:
             facts = _facts(mechanism, asked, rows, relation, rho, settings or {}, bool(certified), public)
             cost = mechanism.forecast(facts)

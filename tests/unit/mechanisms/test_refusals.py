@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 from tests.readable import small_table
 
+from discreet.data.domain import Domain
 from discreet.errors import BadSetting, BadWorkload
-from discreet.mechanisms import direct, oracles
+from discreet.mechanisms import catalogue, direct, oracles
+from discreet.models import support
 from discreet.privacy import measurement, noise, residual
 from discreet.publish.make import release
 from discreet.publish.planning import plan
+from discreet.queries import parse
 
 TABLE = small_table(300)
 PRIVATE: dict[str, Any] = {"neighbours": "add-remove", "delta": 1e-9, "seed": 1}
@@ -54,6 +57,16 @@ def test_a_tree_of_pairs_must_fit_as_a_whole(tmp_path: Path, monkeypatch: pytest
     pairs = [a * b for at, a in enumerate(TABLE.domain.sizes) for b in TABLE.domain.sizes[:at]]
     monkeypatch.setattr(measurement, "MOST_CELLS", max(pairs))  # each of them would
     refused(tmp_path, "mst", BadWorkload, "measured together")
+
+
+def test_a_refusal_names_what_takes_the_workload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(support, "MOST_ROWS", TABLE.domain.size - 1)
+    named = r"pep weighs every combination of values.*With their defaults these take it: auto, rap, .*, mst, .*\.$"
+    refused(tmp_path, "pep", BadWorkload, named)
+    wide = parse.workload("all:3", Domain(dict.fromkeys("abc", 2000)))
+    taking = catalogue.taking(wide)
+    assert {"auto", "gaussian", "mst"} <= set(taking)
+    assert not {"mwem", "pep", "pmw-pub", "gem-pub", "residual-planner", "gaussian-paper"} & set(taking)
 
 
 def test_draws_without_number_are_refused(tmp_path: Path) -> None:

@@ -174,7 +174,7 @@ def test_weighted_rows_answer_and_are_drawn_as_they_weigh() -> None:
 
 def test_large_domains_and_too_many_picks_are_refused() -> None:
     wide = Domain({f"x{number}": 10 for number in range(8)})
-    with pytest.raises(BadWorkload, match=r"pep weighs every combination.*4\.8 GB.*auto or gaussian"):
+    with pytest.raises(BadWorkload, match=r"pep weighs every combination.*4\.8 GB.*does not grow"):
         weights.check(Workload(wide, [Threshold(("x0", "x1"))]), PepSettings(), "pep")
     few = Workload(DOMAIN, [Threshold(("a",))])
     with pytest.raises(BadSetting, match="more than the workload's 3"):
