@@ -1,8 +1,9 @@
 """Plans beside the family: the forecast of every mechanism against what `discreet experiment family` found.
 
 Nothing is run: cells come from the experiment's results.jsonl. They were run in processes of their own, on one core.
-The time of each is divided by the slowness of its machine, so that only results count whose machine is known, and of
-these cells only those that took more than a second or were forecast to: less is not what a plan is for.
+Memory and errors are compared of all of them. The time of each is divided by the slowness of its machine, so that of
+times only those count whose machine is known, and of these cells only those that took more than a second or were
+forecast to: less is not what a plan is for.
 """
 
 from __future__ import annotations

@@ -97,10 +97,10 @@ def test_every_table_that_is_printed_has_its_name(tmp_path: Path, capsys: pytest
     common = {"experiment": "family", "grid": "quick", "seeds": 1, "commit": "abc", "versions": {}, "cores": 2}
     lines = [
         common
-        | {"machine": "m", "dataset": dataset, "setting": setting, "seed": seed, "figures": figures, "seconds": 1.0}
+        | {"machine": "m", "dataset": dataset, "seed": seed, "figures": figures, "seconds": 1.0}
+        | {"setting": {"epsilon": 1.0, "workload": "all:3", "mechanism": mechanism}}
         for dataset in ("adult-reduced", "nltcs")
-        for seed, setting in ((800, {"mechanism": "auto"}), (100, {"mechanism": "rap"}))
-        for setting in [{"epsilon": 1.0, "workload": "all:3", **setting}]
+        for seed, mechanism in ((800, "auto"), (100, "rap"))
     ]
     (tmp_path / record.RESULTS).write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert main(["experiment", "family", "--out", str(tmp_path), "--report-only"]) == 0

@@ -133,6 +133,7 @@ EXPERIMENT = Experiment(
         "of the noise. Nothing is spent on a certificate.",
         "But for `--full`, `gem` and `gem-pub` have a smaller network (256, 512), 30 rounds and 200 rows, and "
         "`gem-pub` 1,000 steps on public rows: less than published, and the same for both.",
+        "`gem-pub` learns public rows by maximum likelihood; the authors' code fits the answers to their queries.",
         f"`{_ALONE}` is no mechanism: it reads nothing private, and has no noise that seeds could change. `auto` was "
         "compared with it, and with `pmw-pub` on single queries, after results had been seen.",
         "Liu, Vietri and Wu speak of limits of PMW-Pub where public rows are few, poor or lack attributes; the "

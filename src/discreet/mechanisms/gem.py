@@ -11,7 +11,8 @@ for its true zCDP, epsilon^2 / 8; Algorithm 2 charges it four times as much, so 
 sharper than published.
 
 `gem-pub` first learns from the rows of a public table, by maximum likelihood of the mixture over the attributes that
-the table has. It may lack some: of those it says nothing.
+the table has. It may lack some: of those it says nothing. The authors' own code pre-trains otherwise: on the answers
+of the public table to the workload, those that err most first. Likelihood asks for no workload, and learns all orders.
 
 Reference: Liu, Vietri, Wu (2021), "Iterative methods for private synthetic data", Algorithms 2 and 3, appendices A.1, B
 and D, tables 2, 4 and 6.

@@ -1,4 +1,4 @@
-"""Error bars: for every answer an interval that holds the truth with 95 % confidence, and what that rests on.
+"""Error bars: for every answer an interval, and what that rests on. Measured and certified ones hold at 95 %.
 
 - *measured*: from the noise alone. The noisy count of the query (or of all cells that add up to it) misses the truth by
   the noise, whose distribution is known exactly. The interval lies around that count, not around the published
