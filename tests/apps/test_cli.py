@@ -204,6 +204,44 @@ def test_a_public_table_that_a_release_did_not_start_from_is_refused(
     assert not (folder / "out" / "bootstrap.json").exists()
 
 
+@pytest.mark.parametrize(
+    ("mechanism", "lacks", "quick"),
+    [
+        ("gem-pub", ["born"], {"rows": 20, "hidden": 16, "inputs": 4, "steps": 20, "learning": 20}),
+        ("pep-pub", [], {}),
+        ("pmw-pub", [], {}),
+    ],
+)
+def test_a_release_that_starts_from_a_public_table(
+    folder: Path, mechanism: str, lacks: list[str], quick: dict[str, int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    started = [*RELEASE, "--mechanism", mechanism, "--certificate", "0", "--seed", "0", "--out", "out"]
+    started += ["--rounds", "2", "--per-round", "4"]
+    for name, number in quick.items():
+        started += ["--set", f"{name}={number}"]
+    assert main(started) == 2
+    assert "give one with --public" in capsys.readouterr().err
+    pyarrow.csv.write_csv(small_rows(300, seed=1).drop_columns(lacks), folder / "older.csv")
+    pyarrow.csv.write_csv(small_rows(300, seed=1).drop_columns(["age"]), folder / "part.csv")
+    if not lacks:
+        assert main([*started, "--public", "part.csv"]) == 2
+        assert "age" in capsys.readouterr().err
+    assert not (folder / "out").exists()
+
+    assert main([*started, "--public", "older.csv"]) == 0
+    assert "no error bars until `discreet answer` estimates them" in " ".join(capsys.readouterr().out.split())
+    spent = json.loads((folder / "out" / "release.json").read_text())["guarantee"]["spent_epsilon"]
+    assert 0 < spent <= 2
+
+    assert main(["answer", "out", "age=20-39, born=2001"]) == 0
+    said = capsys.readouterr()
+    assert "unknown)" in said.out and "--public" in said.err
+    assert main(["answer", "out", "age=20-39, born=2001", "--public", "older.csv"]) == 0
+    assert "estimated)" in capsys.readouterr().out
+    assert main(["evaluate", "out", "--data", "people.csv", "--predict", "none", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["max_error"] < 0.5
+
+
 def test_an_answer_outside_its_measured_interval_is_explained(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tiny = [*RELEASE[:7], "0.05", "--seed", "0", "--mechanism", "rap", "--set", "max_steps=8", "--out", "out"]
     assert main(tiny) == 0

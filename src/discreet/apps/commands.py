@@ -307,6 +307,9 @@ def _summarise(made: Release, folder: Path) -> None:
             print(
                 f"                and at most {at_most(made.certificate.rows_bound)} when counting the synthetic rows"
             )
+    else:
+        unsure = "none: answers that were not measured have no error bars until `discreet answer` estimates them"
+        print(_paragraph("  certificate   ", unsure))
     if isinstance(made.answers, RoundedRows):
         print(f"  answers       from {made.answers.source}")
     if made.outlook is not None:
