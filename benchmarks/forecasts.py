@@ -13,6 +13,7 @@ from typing import Any
 
 from benchmarks.record import HERE, Context
 from discreet.data.table import Table
+from discreet.errors import BadSetting
 from discreet.experiments import beside, record
 from discreet.experiments.chart import grouped, mean
 from discreet.experiments.runner import read_dataset
@@ -36,7 +37,8 @@ Row = dict[str, Any]
 def run(context: Context) -> None:
     """A line for each mechanism: how many cells are within a factor of two, and how far off they are."""
     ratios: dict[str, dict[str, list[tuple[float, str]]]] = {figure: {} for figure in _FIGURES}
-    for (dataset,), of_table in grouped(rows(), "dataset").items():
+    results = rows()
+    for (dataset,), of_table in grouped(results, "dataset").items():
         table = read_dataset(context.data, dataset)
         for (workload,), of_workload in grouped(of_table, "workload").items():
             asked = parse.workload(workload, table.domain, seed=0)
@@ -52,7 +54,7 @@ def run(context: Context) -> None:
         print(f"| {title} |" + "".join(f" {_told(by.get(title, []))} |" for by in ratios.values()))
     every = [[one for found in by.values() for one in found] for by in ratios.values()]
     print("| all |" + "".join(f" {_told(found)} |" for found in every))
-    print(f"\nFrom {len(rows()):,} results, {len(known()):,} of them of machines whose pace is known. ", end="")
+    print(f"\nFrom {len(results):,} results, {len(paced(results)):,} of them of machines whose pace is known. ", end="")
     print("Time and memory that are off by more than a factor of two, found over forecast:")
     for figure in ("time", "memory"):
         for title, found in ratios[figure].items():
@@ -71,20 +73,22 @@ def rows() -> list[Row]:
     ]
 
 
+def paced(some: list[Row]) -> list[Row]:
+    """Those of machines whose pace is known."""
+    return [row for row in some if "paced" in row]
+
+
 def _ratios(told: dict[str, float], cells: list[Row]) -> dict[str, float]:
     """What was found over what was foreseen."""
     found = {
-        figure: mean(cells, key) / told[foreseen] for figure, (foreseen, key) in _FIGURES.items() if key != "paced"
+        figure: mean(cells, key) / told[foreseen]
+        for figure, (foreseen, key) in _FIGURES.items()
+        if key != "paced" and foreseen in told
     }
-    timed = [cell for cell in cells if "paced" in cell]
+    timed = paced(cells)
     if timed and mean(timed, "slowness") * max(told["seconds"], mean(timed, "paced")) >= _LEAST_SECONDS:
         found["time"] = mean(timed, "paced") / told["seconds"]
     return found
-
-
-def known() -> list[record.Entry]:
-    """Results that say how slow their machine was."""
-    return [entry for entry in record.load(RESULTS) if entry.get("figures") and "slowness" in entry]
 
 
 def _forecast(table: Table, asked: Workload, epsilon: float, cell: Row) -> dict[str, float]:
@@ -98,11 +102,11 @@ def _forecast(table: Table, asked: Workload, epsilon: float, cell: Row) -> dict[
         certificate=0,
         slowness=1.0,
     )
-    return {
-        "seconds": told.seconds or 0.0,
-        "bytes": float(told.bytes or 0),
-        "largest_error": told.largest_error or 1.0,
-    }
+    if told.seconds is None or told.bytes is None or told.largest_error is None:
+        raise BadSetting(f"{told.mechanism} ran, and its plan refuses it: {told.refused}")
+    foreseen = {"seconds": told.seconds, "bytes": float(told.bytes)}
+    bounded = told.largest_error == 1.0  # that of `all-zero` is at most 1, which forecasts nothing
+    return foreseen if bounded else foreseen | {"largest_error": told.largest_error}
 
 
 def _close(ratio: float) -> bool:
