@@ -312,7 +312,7 @@ def test_a_mistake_in_what_is_asked_shows_before_the_table_is_read(
 def stop_when(ready: Callable[[], bool], number: signal.Signals, words: list[str], **settings: Any) -> tuple[int, str]:
     """Run a command, send it a signal once it is ready for one; what it returned, and what it said."""
     with subprocess.Popen(
-        [sys.executable, "-m", "discreet.apps.cli", *words], stderr=subprocess.PIPE, text=True, **settings
+        [sys.executable, "-m", "discreet", *words], stderr=subprocess.PIPE, text=True, **settings
     ) as process:
         try:
             for _ in range(1200):
@@ -372,7 +372,7 @@ def test_a_signal_removes_private_files(folder: Path, number: signal.Signals) ->
 
 def test_help_has_examples_and_import_is_quick() -> None:
     shown = subprocess.run(
-        [sys.executable, "-m", "discreet.apps.cli", "release", "--help"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "discreet", "release", "--help"], capture_output=True, text=True, check=True
     )
     assert "examples:" in shown.stdout
     probe = "import time; t = time.perf_counter(); import discreet; print(time.perf_counter() - t)"

@@ -149,7 +149,7 @@ def test_ctrl_c_leaves_a_folder_that_can_be_resumed_and_reported(
     Path("adult.csv").write_text("\n".join(lines) + "\n")
     Path("adult-domain.json").write_text(json.dumps(dict.fromkeys("abcdef", 3)))
     words = ["experiment", "drift", "--data", ".", "--quick", "--out", "out"]
-    with subprocess.Popen([sys.executable, "-m", "discreet.apps.cli", *words], stderr=subprocess.PIPE) as process:
+    with subprocess.Popen([sys.executable, "-m", "discreet", *words], stderr=subprocess.PIPE) as process:
         results, until = tmp_path / "out" / record.RESULTS, time.monotonic() + 120
         while not (results.exists() and results.read_text().count("\n")) and time.monotonic() < until:
             time.sleep(0.05)

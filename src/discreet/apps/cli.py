@@ -352,7 +352,3 @@ def _table(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="where codes and counts go that exceed it, in a private folder; an interrupted count goes on there",
     )
-
-
-if __name__ == "__main__":
-    run()
