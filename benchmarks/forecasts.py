@@ -105,8 +105,9 @@ def _forecast(table: Table, asked: Workload, epsilon: float, cell: Row) -> dict[
     if told.seconds is None or told.bytes is None or told.largest_error is None:
         raise BadSetting(f"{told.mechanism} ran, and its plan refuses it: {told.refused}")
     foreseen = {"seconds": told.seconds, "bytes": float(told.bytes)}
-    bounded = told.largest_error == 1.0  # that of `all-zero` is at most 1, which forecasts nothing
-    return foreseen if bounded else foreseen | {"largest_error": told.largest_error}
+    if told.mechanism == "all-zero":  # "up to 1" is no forecast
+        return foreseen
+    return foreseen | {"largest_error": told.largest_error}
 
 
 def _close(ratio: float) -> bool:

@@ -22,6 +22,7 @@ from discreet.data.scratch import clean_up
 from discreet.data.shown import shown
 from discreet.data.table import Table, read
 from discreet.errors import BadSetting, DiscreetError
+from discreet.mechanisms import catalogue
 from discreet.models.rounded import RoundedRows
 from discreet.privacy.ledger import total_of
 from discreet.privacy.loss import epsilon_of
@@ -307,8 +308,13 @@ def _summarise(made: Release, folder: Path) -> None:
             print(
                 f"                and at most {at_most(made.certificate.rows_bound)} when counting the synthetic rows"
             )
-    else:
-        unsure = "none: answers that were not measured have no error bars until `discreet answer` estimates them"
+    elif made.codes is not None and made.spread is None:
+        table = (
+            " (it needs the public table for that, --public)" if catalogue.find(made.mechanism).public != "no" else ""
+        )
+        unsure = (
+            f"none: answers that were not measured have no error bars until `discreet answer` estimates them{table}"
+        )
         print(_paragraph("  certificate   ", unsure))
     if isinstance(made.answers, RoundedRows):
         print(f"  answers       from {made.answers.source}")

@@ -29,14 +29,16 @@ def plan(arguments: Namespace) -> None:
     asked, _ = requested(
         schema.domain, arguments.workload, arguments.history, arguments.augment, arguments.workload_seed
     )
-    named = {name: getattr(arguments, name) for name in ("rounds", "per_round", "rows")}
     told = forecasts(
         _source(arguments, schema),
         asked,
         epsilon=arguments.epsilon,
         delta=arguments.delta,
         mechanisms=arguments.mechanism,
-        settings=dict(map(setting, arguments.set)) | {name: each for name, each in named.items() if each is not None},
+        rounds=arguments.rounds,
+        per_round=arguments.per_round,
+        rows=arguments.rows,
+        settings=dict(map(setting, arguments.set)),
         public=None if arguments.public is None else read(arguments.public, schema=schema, part=True),
         neighbours=arguments.neighbours,
         rows_per_person=arguments.rows_per_person,

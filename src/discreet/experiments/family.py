@@ -222,9 +222,10 @@ def _stands(rows: Sequence[Row]) -> Finding:
     told = (
         f"The least in {best} of {len(found)} cells (figures of a table, a workload and an epsilon); at worst "
         f"{worst.ratio:.2f} times the best: {beside.FIGURES[worst.figure]}, epsilon {worst.where[-1]:g}, {worst.best}. "
-        f"All three at once: in {_at_once(found)} (tables, workloads and epsilons); but for {', '.join(_OWN)}, in "
-        f"{_at_once(beside.standing(_published(rows), _OURS, _JUDGED, *_TABLE, 'epsilon'))}."
+        f"All three at once: in {_at_once(found)} (tables, workloads and epsilons)"
     )
+    among = beside.standing(_published(rows), _OURS, _JUDGED, *_TABLE, "epsilon")
+    told += f"; but for {', '.join(_OWN)}, in {_at_once(among)}." if among else "."
     stands = best >= _LEAST_SHARE * len(found) and worst.ratio <= _MOST_RATIO
     figure = f"{best} of {len(found)}, at worst {worst.ratio:.2f}"
     verdict = CONFIRMED if stands else REFUTED

@@ -54,8 +54,8 @@ _MOST = 3 / 4
 def shares(domain: Domain, wanted: Mapping[Attributes, float], *, total: int, sigma: float) -> dict[Attributes, float]:
     """How much of the budget each marginal gets; public facts only.
 
-    Each marginal gets its part by weight, as far as it matters more than what holds it (`excess`). Of the part of those
-    with several attributes some goes to the smaller ones within: they are not wanted for themselves, but a fit goes by
+    Each marginal gets its part by weight, as far as it matters more than what holds it (`_excess`). Of the part of
+    those with several attributes some goes to the smaller ones within: not wanted for themselves, but a fit goes by
     them where the larger ones are noisy. First single attributes. With all of that part, noise on the d cells of one
     attribute would leave a total variation of about 0.4 d sigma sqrt(attributes) / n. The mean of that over attributes,
     A, is weighed against a constant B: minimising A / sqrt(s) + B / sqrt(1 - s) gives the share s of all single
@@ -72,7 +72,7 @@ def shares(domain: Domain, wanted: Mapping[Attributes, float], *, total: int, si
         total: Rows of the table.
         sigma: Deviation of the noise on a marginal that gets the whole budget, in rows.
     """
-    beyond, holding = excess(wanted), _holding(wanted)
+    beyond, holding = _excess(wanted), _holding(wanted)
     alone, main = (
         {names: weight for names, weight in beyond.items() if (len(names) == 1) == one} for one in (True, False)
     )
@@ -200,7 +200,7 @@ def precisions(domain: Domain, wanted: Mapping[Attributes, float]) -> dict[Attri
     covered = dict.fromkeys(wanted, 0.0)
     sizes = {names: domain.project(names).size for names in wanted}
     power = 1 - _HALFWAY / 2
-    for names, above in excess(wanted).items():
+    for names, above in _excess(wanted).items():
         for held in closure([names]):
             covered[held] += (above / max(wanted.values())) ** (1 / power) * sizes[held] / sizes[names]
     found = np.array([covered[names] ** power * sizes[names] ** (1 - power) for names in wanted])
@@ -208,7 +208,7 @@ def precisions(domain: Domain, wanted: Mapping[Attributes, float]) -> dict[Attri
     return {names: float(each) for names, each in zip(wanted, short, strict=True)}
 
 
-def excess(wanted: Mapping[Attributes, float]) -> dict[Attributes, float]:
+def _excess(wanted: Mapping[Attributes, float]) -> dict[Attributes, float]:
     """Marginals that matter more than any that holds them, and by how much: others are wanted for what holds them."""
     holding = _holding(wanted)
     beyond = {names: weight - holding.get(names, 0.0) for names, weight in wanted.items()}

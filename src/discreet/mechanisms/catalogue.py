@@ -72,7 +72,7 @@ def find(name: str) -> Mechanism:
 
 
 def taking(workload: Workload) -> list[str]:
-    """Mechanisms that take a workload with their own defaults, and without a public table."""
+    """Mechanisms that take a workload with their own defaults and without a public table, and look at the table."""
 
     def takes(mechanism: Mechanism) -> bool:
         try:
@@ -81,7 +81,7 @@ def taking(workload: Workload) -> list[str]:
             return False
         return mechanism.public == "no"
 
-    return [name for name, mechanism in catalogue().items() if takes(mechanism)]
+    return [name for name, mechanism in catalogue().items() if name != "all-zero" and takes(mechanism)]
 
 
 def catalogue() -> dict[str, Mechanism]:

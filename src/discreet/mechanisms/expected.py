@@ -13,7 +13,7 @@ from math import erfc, exp, sqrt
 _EULER = 0.5772156649015329
 
 _FACTORS, _POWER = {"auto": 0.4, "auto, residuals": 0.6, "rap": 0.48}, 0.73
-"""Largest error by the noise on the least precise of what is asked for, both as fractions of the rows:
+"""Largest error by the noise on the least precise marginal that no other contains, both as fractions of the rows:
 factor * noise^power.
 
 Marginals put together from residuals share their noise: that of the smaller ones does not average out.

@@ -197,7 +197,8 @@ def weighed(facts: Facts, name: str) -> Cost:
     if settings.whole:
         cells = settings.rounds * cells_at(facts.workload, facts.workload.widest, settings.per_round)
     touched = support * (1.0 if settings.whole else _matching(facts.workload))  # rows that a measurement speaks of
-    moving = settings.rounds * max(1, moved) * (1e-4 + held / 2 * _WEIGHT * touched)
+    gone_over = held / 2 if moved else settings.per_round  # of the measurements so far, on average; or new ones alone
+    moving = settings.rounds * (max(1, moved) * (1e-4 + gone_over * _WEIGHT * touched) + 4 * _WEIGHT * support)
     return Cost(
         cells,
         BASE + BYTES_EACH * support + _counts(facts, needed) + (4 if settings.whole else 8) * touched * held,
@@ -223,17 +224,19 @@ def programmed(facts: Facts, name: str) -> Cost:
         rounds, asked = settings.rounds, settings.rounds * settings.per_round / 2
         solved = rounds * settings.samples / (2 if settings.perturb == "laplace" else 1)  # an easier program
     scoring = len(needed) * _MARGINAL + _ROW * _occupied(facts, needed)
-    seconds = rounds * scoring + solved * (_ASKED * asked + _CHOICE * facts.domain.bits)
+    choosing = _CHOICE * facts.domain.bits + _RIVALS * sum(size**2 for size in facts.domain.sizes)
+    seconds = rounds * scoring + solved * (_ASKED * asked + choosing)
     return Cost(
         0,
-        BASE + _counts(facts, needed),
+        BASE + _PROGRAM * facts.domain.bits + _counts(facts, needed),
         _counting(facts, needed) + seconds + _certifying(facts, scoring),
         _beside_auto(facts, name),
     )
 
 
-_ASKED, _CHOICE = 6.5e-4, 2.7e-5
-"""Seconds that each query of an integer program adds to it, and each value that a row may have."""
+_ASKED, _CHOICE, _RIVALS, _PROGRAM = 6.5e-4, 2.7e-5, 2e-8, 1500
+"""Seconds that each query of an integer program adds to it, each value that a row may have, and each two values of an
+attribute, of which it may have one; and bytes of a value."""
 
 
 _SELECTED, _STEP, _SHAPE = 2e-3, 2e-3, 3.0
@@ -395,7 +398,7 @@ def _beside_auto(facts: Facts, name: str) -> float:
 def _noise_of_auto(
     workload: Workload, rows: int, neighbours: Neighbours, rho: Fraction, settings: auto.Settings
 ) -> float:
-    """Deviation of the noise on the least precise of what `auto` is asked for, as a fraction of the rows.
+    """Deviation of the noise on the least precise marginal that no other contains, as a fraction of the rows.
 
     Of residuals, on the widest marginals that are put together from them.
     """
@@ -407,7 +410,7 @@ def _noise_of_auto(
         each = residual.variances(given, widest, domain=workload.domain, neighbours=neighbours, rho=rho)
         return sqrt(max(each.values())) / rows
     parts = allotment.shares(workload.domain, wanted, total=rows, sigma=facts.deviation)
-    least = min(parts[names] for names in allotment.excess(wanted))
+    least = min(parts[names] for names in allotment.largest_of(wanted))
     return facts.deviation / sqrt(least) / rows
 
 

@@ -88,6 +88,7 @@ def check_mst(workload: Workload, _: MstSettings) -> None:
     """Refuse what does not fit, before anything is charged."""
     package()
     domain = workload.domain
+    require_measurable(domain, [(name,) for name in domain])
     largest = sorted(combinations(domain, 2), key=lambda pair: domain.project(pair).size, reverse=True)
     require_measurable(domain, largest[: len(domain) - 1])  # a tree of pairs is measured together
 

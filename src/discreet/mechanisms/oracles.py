@@ -29,7 +29,7 @@ from fractions import Fraction
 import numpy as np
 
 from discreet import _check
-from discreet.errors import BadSetting
+from discreet.errors import BadSetting, BadWorkload
 from discreet.mechanisms.adaptive import Outcome
 from discreet.mechanisms.job import Job
 from discreet.models.oracle import Oracle, solver
@@ -37,6 +37,9 @@ from discreet.models.rounded import RoundedRows
 from discreet.privacy.curator import Curator, Signed
 from discreet.queries.threshold import Query
 from discreet.queries.workload import Workload
+
+_MOST_VALUES = 2**16
+"""Values of all attributes together, each a variable of the program; with so many a row takes minutes."""
 
 _MOST_SAMPLES = 2**20
 """Most queries drawn in a round of DualQuery."""
@@ -111,9 +114,15 @@ class FemSettings:
         )
 
 
-def check(_: Workload, settings: DualQuerySettings | FemSettings) -> None:
-    """Refuse to start without a solver."""
+def check(workload: Workload, _: DualQuerySettings | FemSettings) -> None:
+    """Refuse to start without a solver, or with programs that are too large for it."""
     solver()
+    if workload.domain.bits > _MOST_VALUES:
+        raise BadWorkload(
+            f"Rows come from an integer program with a variable for every value of an attribute, and there are "
+            f"{workload.domain.bits:,} values, where at most {_MOST_VALUES:,} are taken. Give the largest attributes "
+            f"coarser bins."
+        )
 
 
 def run_dualquery(curator: Curator, job: Job) -> Outcome:

@@ -41,6 +41,9 @@ from discreet.queries.workload import Workload
 TOTAL_SHARE = Fraction(1, 50)
 """Share of the budget that pays for the number of rows where that is private."""
 
+_MANY = 2**13
+"""Thresholds of a workload beyond which it takes seconds to ask every mechanism whether it takes it."""
+
 _LEAST_SHARE = Fraction(1, 10**9)
 """Least share of the budget for anything that is paid for at all."""
 
@@ -138,15 +141,13 @@ def release(
     Raises:
         DiscreetError: Anything checkable is checked before the first charge.
     """
-    chosen = {"rounds": rounds, "per_round": per_round, "rows": rows}
-    wanted = {name: value for name, value in chosen.items() if value is not None} | dict(settings or {})
     relation = Neighbours(neighbours, rows_per_person)
     asked, foreseen = requested(table.domain, workload, history, augment, workload_seed)
     plan = _check_plan(
         table,
         workload=asked,
         mechanism=catalogue.find(mechanism),
-        wanted=wanted,
+        wanted=chosen(settings, rounds=rounds, per_round=per_round, rows=rows),
         guarantee=guaranteed(
             table.rows() if relation.total_is_public else None,
             epsilon=epsilon,
@@ -230,6 +231,14 @@ def run(plan: Plan, curator: Curator, entropy: Entropy, progress: Progress = SIL
     )
 
 
+def chosen(settings: Mapping[str, object] | None, **named: object) -> dict[str, object]:
+    """All settings: those that have an argument of their own are given there or among the others."""
+    given = {name: value for name, value in named.items() if value is not None}
+    if twice := sorted(given.keys() & (settings or {}).keys()):
+        raise BadSetting(f"{twice[0]} is given twice, by its own name and among the settings (--set): give it once.")
+    return given | dict(settings or {})
+
+
 def requested(
     domain: Domain, workload: WorkloadLike | None, history: HistoryLike | None, augment: int, seed: int
 ) -> tuple[Workload, Outlook | None]:
@@ -269,8 +278,7 @@ def _check_plan(
     try:
         mechanism.check(workload, settings)
     except BadWorkload as error:
-        others = [name for name in catalogue.taking(workload) if name != mechanism.name]
-        raise BadWorkload(f"{error} With their defaults these take it: {', '.join(others)}.") from None
+        raise BadWorkload(f"{error} {_instead(workload)}") from None
     share = Fraction(str(certificate))
     rho, *_ = split(guarantee.rho, share, guarantee.neighbours)
     mechanism.drawable(workload, settings, rho, guarantee.neighbours)
@@ -284,6 +292,14 @@ def _check_plan(
         oversample,
         public,
     )
+
+
+def _instead(workload: Workload) -> str:
+    """Where to turn with a workload that was refused."""
+    others = catalogue.taking(workload) if len(workload) <= _MANY else []
+    if not others:
+        return "`discreet plan` says what other mechanisms make of it."
+    return f"With their defaults these take it: {', '.join(others)}."
 
 
 def split(rho: Fraction, certificate: Fraction, neighbours: Neighbours) -> tuple[Fraction, Fraction, Fraction]:

@@ -20,7 +20,7 @@ from discreet.mechanisms.catalogue import Mechanism
 from discreet.mechanisms.facts import Facts
 from discreet.privacy.neighbours import Neighbours
 from discreet.publish import starting
-from discreet.publish.make import guaranteed, requested, split
+from discreet.publish.make import chosen, guaranteed, requested, split
 from discreet.queries.history import HistoryLike
 from discreet.queries.parse import WorkloadLike
 from discreet.queries.workload import Workload
@@ -57,6 +57,9 @@ def plan(
     history: HistoryLike | None = None,
     augment: int = 0,
     mechanisms: Sequence[str] = (),
+    rounds: int | None = None,
+    per_round: int | None = None,
+    rows: int | None = None,
     settings: Mapping[str, object] | None = None,
     public: Table | None = None,
     workload_seed: int = 0,
@@ -78,7 +81,11 @@ def plan(
         history: Past queries, instead of a workload.
         augment: Thresholds added to those of a history.
         mechanisms: Which ones; all by default.
-        settings: Of all of them; one that lacks such a setting is refused.
+        rounds: T, `per_round` K and `rows` n', as for `discreet.release`, and so are further `settings`: of all
+            mechanisms; one that lacks such a setting is refused.
+        per_round: Queries selected in each round.
+        rows: Relaxed rows of the model.
+        settings: Further settings.
         public: A public table of the same schema, if there is one.
         workload_seed: For `random:k:m` workloads and `augment`.
         neighbours: replace-one or add-remove.
@@ -94,27 +101,28 @@ def plan(
     """
     relation = Neighbours(neighbours, rows_per_person)
     _check.fraction("certificate", certificate)
-    chosen = [catalogue.find(name) for name in mechanisms or catalogue.catalogue()]
+    compared = [catalogue.find(name) for name in mechanisms or catalogue.catalogue()]
     asked, _ = requested(table.domain, workload, history, augment, workload_seed)
-    rows = _rows(table, relation, people)
+    many = _rows(table, relation, people)
+    wanted = chosen(settings, rounds=rounds, per_round=per_round, rows=rows)
     promised = {
         each: guaranteed(
-            rows if relation.total_is_public else None,
+            many if relation.total_is_public else None,
             epsilon=epsilon,
             delta=delta,
             conversion=each,
             neighbours=relation,
         )
-        for each in {conversion or mechanism.conversion for mechanism in chosen}
+        for each in {conversion or mechanism.conversion for mechanism in compared}
     }
     slowness = machine.slowness() if slowness is None else slowness
     made = []
-    for mechanism in chosen:
+    for mechanism in compared:
         rho, certified, _ = split(
             promised[conversion or mechanism.conversion].rho, Fraction(str(certificate)), relation
         )
         try:
-            facts = _facts(mechanism, asked, rows, relation, rho, settings or {}, bool(certified), public)
+            facts = _facts(mechanism, asked, many, relation, rho, wanted, bool(certified), public)
             cost = mechanism.forecast(facts)
         except DiscreetError as error:
             made.append(Forecast(mechanism.name, refused=_first_sentence(str(error))))

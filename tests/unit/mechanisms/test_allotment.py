@@ -113,6 +113,13 @@ def test_what_helps_a_small_part_is_shared_as_if_that_were_all_of_the_budget() -
         assert beside[names] == pytest.approx(share / 4)
 
 
+def test_what_weighs_much_elsewhere_takes_nothing_from_what_helps() -> None:
+    """Helpers are paid by the weight of what they help: `age` matters a thousand times as much, but to itself alone."""
+    parts = weighted({"age": 1000, "age sex": 1, "race income": 1})
+    for name in ("sex", "race", "income"):
+        assert parts[name,] > 0.03 * parts["race", "income"]
+
+
 def test_a_smaller_marginal_gets_the_more_the_more_it_matters() -> None:
     """Also where it matters hardly more than what holds it, which pays for it as far as it matters as much."""
     for smaller, larger in (("age", "age sex"), ("sex race", "sex race income")):

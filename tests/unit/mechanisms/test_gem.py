@@ -17,6 +17,7 @@ from discreet.mechanisms.job import Job
 from discreet.models import generator
 from discreet.privacy.measurement import Measurement
 from discreet.progress import SILENT
+from discreet.queries.answers import Answers, fractions
 from discreet.queries.threshold import Threshold
 from discreet.queries.workload import Workload
 
@@ -34,29 +35,42 @@ def found(cell: int, count: int) -> Measurement:
     return Measurement(Threshold(("a", "b")), np.array([cell]), np.array([count]), Fraction(1))
 
 
+def moved(weights: Any) -> Any:
+    """Each value of an attribute by another step, or a softmax would not see it."""
+    return 0.1 * np.arange(len(weights), dtype=np.float32)[:, None]
+
+
 @pytest.fixture
 def trained(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Trainings that add 1 to every weight of the last layer; the gammas they were given."""
+    """Trainings that move the last layer by `moved`; the gammas they were given."""
     gammas: list[float] = []
 
     def train(_: Domain, known: Any, targets: Sequence[Any], *, gamma: float, **more: Any) -> tuple[Any, int]:
         gammas.append(gamma)
         hidden, last = known.network
-        return known.with_network((hidden, jax.tree.map(lambda weights: weights + 1, last))), 7
+        return known.with_network((hidden, jax.tree.map(lambda weights: weights + moved(weights), last))), 7
 
     monkeypatch.setattr(generator, "train", train)
     return gammas
 
 
 def test_what_is_released_is_a_moving_average_over_the_second_half_of_the_rounds(trained: list[float]) -> None:
-    """Rounds 3 to 5 of 5 end at weights w + 3, w + 4 and w + 5, w being those of the start."""
+    """Rounds 3 to 5 of 5 end at weights w + 3 s, w + 4 s and w + 5 s, w being those of the start, s a step."""
     made = model(rounds=5)
     first = np.asarray(made._generator.last[0])
     for at in range(5):
         made.fit([found(cell, 100) for cell in range(at + 1)], SILENT)
     assert made.notes()["steps"] == [7] * 5
-    averaged = 0.9 * (0.9 * (first + 3) + 0.1 * (first + 4)) + 0.1 * (first + 5)
+    step = moved(first)
+    averaged = 0.9 * (0.9 * (first + 3 * step) + 0.1 * (first + 4 * step)) + 0.1 * (first + 5 * step)
     assert np.asarray(made._average[1][0]) == pytest.approx(averaged, abs=1e-5)
+
+    def cells(answers: Answers) -> np.ndarray:
+        return fractions(answers, Threshold(("a", "b")))
+
+    released = cells(made.published())
+    assert released == pytest.approx(cells(made._publish(made._average)))
+    assert np.abs(released - cells(made.answers())).max() > 0.01
 
 
 def test_training_stops_at_half_of_a_moving_average_of_the_errors_that_were_found(trained: list[float]) -> None:

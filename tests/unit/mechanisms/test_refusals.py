@@ -10,10 +10,12 @@ import pytest
 from tests.readable import small_table
 
 from discreet.data.domain import Domain
+from discreet.data.schema import Schema
 from discreet.errors import BadSetting, BadWorkload
 from discreet.mechanisms import catalogue, direct, oracles
 from discreet.models import support
 from discreet.privacy import measurement, noise, residual
+from discreet.publish import make
 from discreet.publish.make import release
 from discreet.publish.planning import plan
 from discreet.queries import parse
@@ -66,7 +68,26 @@ def test_a_refusal_names_what_takes_the_workload(tmp_path: Path, monkeypatch: py
     wide = parse.workload("all:3", Domain(dict.fromkeys("abc", 2000)))
     taking = catalogue.taking(wide)
     assert {"auto", "gaussian", "mst"} <= set(taking)
-    assert not {"mwem", "pep", "pmw-pub", "gem-pub", "residual-planner", "gaussian-paper"} & set(taking)
+    assert not {"mwem", "pep", "pmw-pub", "gem-pub", "residual-planner", "gaussian-paper", "all-zero"} & set(taking)
+
+
+def test_a_refused_setting_is_no_reason_to_leave_a_mechanism(tmp_path: Path) -> None:
+    refused(tmp_path, "rap-search", BadWorkload, "take it: auto, rap,", rows=10**10)
+
+
+def test_nothing_is_looked_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(support, "MOST_ROWS", TABLE.domain.size - 1)
+    monkeypatch.setattr(make, "_MANY", 5)  # there are 6 pairs
+    refused(tmp_path, "pep", BadWorkload, r"are taken.*`discreet plan` says what other mechanisms make of it\.$")
+
+
+@pytest.mark.parametrize("mechanism", ["dualquery", "fem", "mst"])
+def test_attributes_with_too_many_values_are_refused(mechanism: str) -> None:
+    """Before, they were only found to be too many after a draw or a measurement was paid for."""
+    wide = Schema.load({"attributes": [{"name": "code", "type": "integer", "min": 0, "max": 2**30}]})
+    (told,) = plan(wide, "code", epsilon=1.0, people=1000, mechanisms=[mechanism])
+    assert told.refused is not None
+    assert f"{2**30 + 1:,}" in told.refused
 
 
 def test_draws_without_number_are_refused(tmp_path: Path) -> None:

@@ -108,6 +108,54 @@ def test_settings_apply_where_there_are_such(table: Table) -> None:
     assert told["gaussian"].refused == "gaussian has no setting 'rounds'; it has: none."
 
 
+def test_a_setting_is_given_once(table: Table) -> None:
+    """Else a plan might go by one of them and a release by the other."""
+    asked: dict[str, Any] = {"epsilon": 1.0, "rounds": 3, "settings": {"rounds": 4}}
+    with pytest.raises(BadSetting, match="rounds is given twice"):
+        plan(table, "all:2", **asked)
+    with pytest.raises(BadSetting, match="rounds is given twice"):
+        discreet.release(table, "all:2", mechanism="mwem", **asked)
+    (told,) = plan(table, "all:2", epsilon=1.0, rounds=3, per_round=2, mechanisms=["mwem"])
+    assert told.cells == 6
+
+
+def test_single_passes_take_time_in_proportion_to_rounds() -> None:
+    """`mwem` looks at new measurements alone in each round; with passes, at all of them."""
+    schema = Schema.load(
+        {"attributes": [{"name": f"b{at}", "type": "integer", "min": 0, "max": 1} for at in range(20)]}
+    )
+
+    def seconds(rounds: int, passes: int) -> float:
+        (told,) = plan(
+            schema,
+            "all:2",
+            epsilon=1.0,
+            people=1000,
+            mechanisms=["mwem"],
+            rounds=rounds,
+            settings={"passes": passes},
+            slowness=1.0,
+        )
+        assert told.refused is None
+        return told.seconds or 0.0
+
+    assert seconds(400, 0) == pytest.approx(2 * seconds(200, 0), rel=0.05)
+    assert seconds(400, 20) > 3 * seconds(200, 20)
+
+
+def test_expected_errors_do_not_jump_where_a_smaller_marginal_weighs_a_hair_more() -> None:
+    schema = Schema.load({"attributes": [{"name": name, "type": "integer", "min": 0, "max": 19} for name in "abcd"]})
+
+    def error(weight: float) -> float:
+        weights = [(("a", "b", "c"), 1.0), (("b", "c", "d"), 1.0), (("a",), weight)]
+        workload = {"thresholds": [{"attributes": list(names), "weight": weight} for names, weight in weights]}
+        (told,) = plan(schema, workload, epsilon=10.0, people=10**5, mechanisms=["auto"])
+        return told.largest_error or 0.0
+
+    assert error(1.0001) == pytest.approx(error(1.0), rel=0.01)
+    assert error(9.0) > 1.1 * error(1.0)
+
+
 def test_what_the_certificate_costs_is_not_spent_on_answers(table: Table) -> None:
     plain, certified, more = (
         plan(table, "all:2", epsilon=1.0, mechanisms=["gaussian"], certificate=share)[0].largest_error
