@@ -18,6 +18,7 @@ NAMES = (
     "grid",
     "scale",
     "engines",
+    "programs",
     "plan",
     "forecasts",
 )

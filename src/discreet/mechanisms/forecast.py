@@ -15,6 +15,7 @@ from functools import lru_cache
 from itertools import combinations
 from math import exp, log, prod, sqrt
 
+from discreet.data.domain import Domain
 from discreet.mechanisms import allotment, answering, auto, rap, residual, search
 from discreet.mechanisms.cover import cells_at, cells_of, cover
 from discreet.mechanisms.expected import of_fit, of_noise, of_others
@@ -198,7 +199,9 @@ def weighed(facts: Facts, name: str) -> Cost:
         cells = settings.rounds * cells_at(facts.workload, facts.workload.widest, settings.per_round)
     touched = support * (1.0 if settings.whole else _matching(facts.workload))  # rows that a measurement speaks of
     gone_over = held / 2 if moved else settings.per_round  # of the measurements so far, on average; or new ones alone
-    moving = settings.rounds * (max(1, moved) * (1e-4 + gone_over * _WEIGHT * touched) + 4 * _WEIGHT * support)
+    moved_once = 1e-4 + gone_over * _WEIGHT * touched
+    averaged = 4 * _WEIGHT * support  # a round's weights are brought to a sum of one, and added up
+    moving = settings.rounds * (max(1, moved) * moved_once + averaged)
     return Cost(
         cells,
         BASE + BYTES_EACH * support + _counts(facts, needed) + (4 if settings.whole else 8) * touched * held,
@@ -224,14 +227,18 @@ def programmed(facts: Facts, name: str) -> Cost:
         rounds, asked = settings.rounds, settings.rounds * settings.per_round / 2
         solved = rounds * settings.samples / (2 if settings.perturb == "laplace" else 1)  # an easier program
     scoring = len(needed) * _MARGINAL + _ROW * _occupied(facts, needed)
-    choosing = _CHOICE * facts.domain.bits + _RIVALS * sum(size**2 for size in facts.domain.sizes)
-    seconds = rounds * scoring + solved * (_ASKED * asked + choosing)
+    seconds = rounds * scoring + solved * program(facts.domain, asked)
     return Cost(
         0,
         BASE + _PROGRAM * facts.domain.bits + _counts(facts, needed),
         _counting(facts, needed) + seconds + _certifying(facts, scoring),
         _beside_auto(facts, name),
     )
+
+
+def program(domain: Domain, asked: float) -> float:
+    """Seconds of an integer program about so many queries."""
+    return _ASKED * asked + _CHOICE * domain.bits + _RIVALS * sum(size**2 for size in domain.sizes)
 
 
 _ASKED, _CHOICE, _RIVALS, _PROGRAM = 6.5e-4, 2.7e-5, 2e-8, 1500

@@ -39,7 +39,7 @@ from discreet.queries.threshold import Query
 from discreet.queries.workload import Workload
 
 _MOST_VALUES = 2**16
-"""Values of all attributes together, each a variable of the program; with so many a row takes minutes."""
+"""Values of all attributes together, each a variable of the program (`python -m benchmarks programs`)."""
 
 _MOST_SAMPLES = 2**20
 """Most queries drawn in a round of DualQuery."""
@@ -119,9 +119,9 @@ def check(workload: Workload, _: DualQuerySettings | FemSettings) -> None:
     solver()
     if workload.domain.bits > _MOST_VALUES:
         raise BadWorkload(
-            f"Rows come from an integer program with a variable for every value of an attribute, and there are "
+            "Rows come from an integer program with a variable for every value of an attribute, and there are "
             f"{workload.domain.bits:,} values, where at most {_MOST_VALUES:,} are taken. Give the largest attributes "
-            f"coarser bins."
+            "coarser bins."
         )
 
 
