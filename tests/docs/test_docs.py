@@ -100,6 +100,25 @@ def test_what_the_readme_says_of_the_family_is_what_was_found() -> None:
             assert figures == f"{mean(ran[title], 'max_error'):.4f}, {mean(ran[title], 'mean_tvd'):.3f}", title
 
 
+def test_how_often_the_default_is_the_least_is_what_was_found() -> None:
+    """The counts of README.md and docs/auto.md are those of the experiment's own report."""
+    reported = (ROOT / "docs" / "reproduction" / "family" / "claim.md").read_text(encoding="utf-8")
+
+    def counts(row: str) -> list[str]:
+        (line,) = re.findall(rf"^\| {re.escape(row)}[^|]* \|(.*) \|$", reported, re.MULTILINE)
+        return [one.strip() for one in line.split("|")]
+
+    every, published, slow = map(counts, ("of all mechanisms", "but for `rap`", "of all, at epsilon 0.1 and 1"))
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert f"in {every[0]} figures" in readme
+    assert f"at once in {every[-2]} cases (table, workload, epsilon), and in {published[-2]} among" in readme
+    assert f"where it is {slow[0]} figures" in readme
+    auto = " ".join((ROOT / "docs" / "auto.md").read_text(encoding="utf-8").split())
+    assert f"in {every[1]} (table, workload, epsilon), mean error and total variation in {every[2][:2]}" in auto
+    assert f"all three at once in {every[-2][:2]}" in auto
+    assert f"At these two it is {slow[0]}" in auto
+
+
 def test_forecasts_were_compared_with_the_results_as_they_are() -> None:
     told = (ROOT / "docs" / "plan.md").read_text(encoding="utf-8")
     results = forecasts.rows()
