@@ -309,13 +309,9 @@ def _summarise(made: Release, folder: Path) -> None:
                 f"                and at most {at_most(made.certificate.rows_bound)} when counting the synthetic rows"
             )
     elif made.codes is not None and made.spread is None:
-        table = (
-            " (it needs the public table for that, --public)" if catalogue.find(made.mechanism).public != "no" else ""
-        )
-        unsure = (
-            f"none: answers that were not measured have no error bars until `discreet answer` estimates them{table}"
-        )
-        print(_paragraph("  certificate   ", unsure))
+        once_more = "" if catalogue.find(made.mechanism).public == "no" else ", given the public table once more"
+        unsure = "none: answers that were not measured have no error bars until `discreet answer` estimates them"
+        print(_paragraph("  certificate   ", f"{unsure}{once_more}"))
     if isinstance(made.answers, RoundedRows):
         print(f"  answers       from {made.answers.source}")
     if made.outlook is not None:

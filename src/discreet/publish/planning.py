@@ -81,10 +81,9 @@ def plan(
         history: Past queries, instead of a workload.
         augment: Thresholds added to those of a history.
         mechanisms: Which ones; all by default.
-        rounds: T, `per_round` K and `rows` n', as for `discreet.release`, and so are further `settings`: of all
-            mechanisms; one that lacks such a setting is refused.
-        per_round: Queries selected in each round.
-        rows: Relaxed rows of the model.
+        rounds: T; like all settings, of every mechanism: one that lacks such a setting is refused.
+        per_round: K, queries selected in each round.
+        rows: n', relaxed rows of the model.
         settings: Further settings.
         public: A public table of the same schema, if there is one.
         workload_seed: For `random:k:m` workloads and `augment`.
